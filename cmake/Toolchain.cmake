@@ -1,0 +1,54 @@
+# What every target of ours is compiled and linked with, as one interface target.
+include_guard()
+include(CheckPIESupported)
+check_pie_supported()
+
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+
+# Dev: quick to build, pleasant to debug, assertions on.
+set(CMAKE_CXX_FLAGS_DEV "-Og -g1" CACHE STRING "" FORCE)
+set(CMAKE_C_FLAGS_DEV "-Og -g1" CACHE STRING "" FORCE)
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG" CACHE STRING "" FORCE)
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(tessera_options INTERFACE)
+add_library(tessera::options ALIAS tessera_options)
+target_compile_features(tessera_options INTERFACE cxx_std_23)
+target_compile_options(tessera_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual
+  -Wno-maybe-uninitialized # g++ 12 sees ghosts in std::stop_token and std::optional.
+  -ffunction-sections -fdata-sections -fstack-protector-strong
+  # Reproducible: no build path in __FILE__ or debug information.
+  -ffile-prefix-map=${CMAKE_SOURCE_DIR}=.
+  $<$<BOOL:${TESSERA_WERROR}>:-Werror>)
+target_compile_definitions(tessera_options INTERFACE
+  $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>
+  $<$<CONFIG:Dev>:_GLIBCXX_ASSERTIONS>)
+target_link_options(tessera_options INTERFACE
+  -Wl,--gc-sections -Wl,-z,relro,-z,now -Wl,--as-needed
+  $<$<CONFIG:Release>:-Wl,-s>)
+
+find_program(MOLD mold)
+if(MOLD AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+  target_link_options(tessera_options INTERFACE -fuse-ld=mold)
+endif()
+
+if(TESSERA_SANITIZE)
+  # Boost and fmt are compiled with our code, so they are instrumented as well.
+  add_compile_options(-fsanitize=${TESSERA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${TESSERA_SANITIZE})
+else()
+  # One file per program that runs on any glibc distribution from the build's on.
+  target_link_options(tessera_options INTERFACE -static-libstdc++ -static-libgcc)
+endif()
+if(TESSERA_COVERAGE)
+  add_compile_options(--coverage)
+  add_link_options(--coverage)
+endif()

@@ -1,0 +1,231 @@
+#include <yaml.h>
+
+#include <cmath>
+#include <map>
+#include <memory>
+#include <unordered_set>
+
+#include "base/text.h"
+#include "json/value.h"
+
+namespace tessera::json {
+namespace {
+
+struct Event {
+  yaml_event_t raw{};
+  Event() = default;
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  ~Event() { yaml_event_delete(&raw); }
+
+  std::string Where() const { return Format("line {}, column {}", raw.start_mark.line + 1, raw.start_mark.column + 1); }
+};
+
+std::unexpected<Error> Bad(const Event& event, std::string_view what) {
+  return BadConfig("BadYaml", Format("{} at {}", what, event.Where()));
+}
+
+std::string_view View(const yaml_char_t* text) {
+  return text == nullptr ? std::string_view() : std::string_view(reinterpret_cast<const char*>(text));
+}
+
+std::string_view Text(const yaml_event_t& event) {
+  return {reinterpret_cast<const char*>(event.data.scalar.value), event.data.scalar.length};
+}
+
+// YAML's spellings of a number that JSON lacks: 0x1F, 0o17, 017, 1_000, +1, .5, 1., .inf
+std::optional<Value> ParseInteger(std::string_view text) {
+  std::string digits(text);
+  std::erase(digits, '_');
+  bool negative = false;
+  if (digits.starts_with('+') || digits.starts_with('-')) {
+    negative = digits.front() == '-';
+    digits.erase(0, 1);
+  }
+  int base = 10;
+  if (digits.starts_with("0x") || digits.starts_with("0o") || digits.starts_with("0b")) {
+    base = digits[1] == 'x' ? 16 : digits[1] == 'o' ? 8 : 2;
+    digits.erase(0, 2);
+  } else if (digits.size() > 1 && digits.front() == '0') {
+    base = 8;  // YAML 1.1, which Kubernetes reads: file modes such as 0644.
+  }
+  const auto magnitude = ParseNumber<std::uint64_t>(digits, base);
+  if (!magnitude) return std::nullopt;
+  constexpr auto kMin = std::uint64_t{1} << 63;
+  if (negative) {
+    if (*magnitude > kMin) return std::nullopt;
+    return Value(static_cast<std::int64_t>(0 - *magnitude));
+  }
+  if (*magnitude < kMin) return Value(static_cast<std::int64_t>(*magnitude));
+  return Value(*magnitude);
+}
+
+std::optional<Value> ParseFloat(std::string_view text) {
+  if (text.find_first_not_of("0123456789+-.eE_") != std::string_view::npos) return std::nullopt;
+  if (text.find_first_of("0123456789") == std::string_view::npos) return std::nullopt;
+  std::string digits(text);
+  std::erase(digits, '_');
+  if (digits.starts_with('+')) digits.erase(0, 1);
+  double number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+  return Value(number);
+}
+
+// A plain scalar, as gopkg.in/yaml and so Kubernetes resolve it.
+Value Resolve(std::string_view text) {
+  if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL") return Value(nullptr);
+  for (const std::string_view word : {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON", "y", "Y"}) {
+    if (text == word) return Value(true);
+  }
+  for (const std::string_view word : {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF", "n", "N"}) {
+    if (text == word) return Value(false);
+  }
+  if (const char first = text.front(); first == '+' || first == '-' || first == '.' || (first >= '0' && first <= '9')) {
+    if (const auto integer = ParseInteger(text)) return *integer;
+    if (const auto number = ParseFloat(text)) return *number;
+  }
+  return Value(text);
+}
+
+class Loader {
+ public:
+  explicit Loader(std::string_view text) {
+    if (yaml_parser_initialize(&parser_) == 0) Abort("libyaml has no memory");
+    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
+    yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
+  }
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+  ~Loader() { yaml_parser_delete(&parser_); }
+
+  Result<std::vector<Value>> Documents() {
+    std::vector<Value> documents;
+    for (;;) {
+      Event event;
+      TESSERA_TRY(Next(event));
+      switch (event.raw.type) {
+        case YAML_STREAM_END_EVENT:
+          return documents;
+        case YAML_STREAM_START_EVENT:
+        case YAML_DOCUMENT_END_EVENT:
+          break;
+        case YAML_DOCUMENT_START_EVENT: {
+          anchors_.clear();
+          Event first;
+          TESSERA_TRY(Next(first));
+          TESSERA_ASSIGN(Value document, Node(first, 0));
+          if (!document.is_null()) documents.push_back(std::move(document));
+          break;
+        }
+        default:
+          return Bad(event, "unexpected content");
+      }
+    }
+  }
+
+ private:
+  Result<void> Next(Event& event) {
+    if (yaml_parser_parse(&parser_, &event.raw) == 0) {
+      return BadConfig("BadYaml",
+                       Format("{} at line {}, column {}", parser_.problem != nullptr ? parser_.problem : "syntax error",
+                              parser_.problem_mark.line + 1, parser_.problem_mark.column + 1));
+    }
+    return {};
+  }
+
+  Result<void> Count(const Event& event, std::size_t depth, std::size_t nodes = 1) {
+    nodes_ += nodes;
+    if (nodes_ > kMaxYamlNodes) return Bad(event, "too many values");
+    if (depth > kMaxDepth) return Bad(event, "nested too deeply");
+    return {};
+  }
+
+  Result<Value> Node(const Event& event, std::size_t depth) {
+    TESSERA_TRY(Count(event, depth));
+    switch (event.raw.type) {
+      case YAML_ALIAS_EVENT: {
+        const auto found = anchors_.find(View(event.raw.data.alias.anchor));
+        if (found == anchors_.end()) return Bad(event, "alias to an unknown anchor");
+        TESSERA_TRY(Count(event, depth, found->second.nodes));
+        return found->second.value;
+      }
+      case YAML_SCALAR_EVENT:
+        return Remember(event.raw.data.scalar.anchor, 1, Scalar(event));
+      case YAML_SEQUENCE_START_EVENT: {
+        const std::size_t before = nodes_;
+        TESSERA_ASSIGN(Value array, Sequence(event, depth));
+        return Remember(event.raw.data.sequence_start.anchor, nodes_ - before + 1, std::move(array));
+      }
+      case YAML_MAPPING_START_EVENT: {
+        const std::size_t before = nodes_;
+        TESSERA_ASSIGN(Value object, Mapping(event, depth));
+        return Remember(event.raw.data.mapping_start.anchor, nodes_ - before + 1, std::move(object));
+      }
+      default:
+        return Bad(event, "unexpected content");
+    }
+  }
+
+  Result<Value> Remember(const yaml_char_t* anchor, std::size_t nodes, Result<Value> value) {
+    if (anchor != nullptr && value.has_value()) {
+      anchors_.insert_or_assign(std::string(View(anchor)), Anchor{*value, nodes});
+    }
+    return value;
+  }
+
+  Result<Value> Scalar(const Event& event) {
+    const std::string_view tag = View(event.raw.data.scalar.tag);
+    if (tag == "tag:yaml.org,2002:str" || tag == "!") return Value(Text(event.raw));
+    if (!tag.empty()) return Bad(event, Format("tag {} is not supported", Quote(tag)));
+    if (event.raw.data.scalar.style != YAML_PLAIN_SCALAR_STYLE) return Value(Text(event.raw));
+    return Resolve(Text(event.raw));
+  }
+
+  Result<Value> Sequence(const Event& start, std::size_t depth) {
+    if (start.raw.data.sequence_start.tag != nullptr) return Bad(start, "tags on lists are not supported");
+    Array array;
+    for (;;) {
+      Event event;
+      TESSERA_TRY(Next(event));
+      if (event.raw.type == YAML_SEQUENCE_END_EVENT) return Value(std::move(array));
+      TESSERA_ASSIGN(Value item, Node(event, depth + 1));
+      array.push_back(std::move(item));
+    }
+  }
+
+  Result<Value> Mapping(const Event& start, std::size_t depth) {
+    if (start.raw.data.mapping_start.tag != nullptr) return Bad(start, "tags on mappings are not supported");
+    Object object;
+    for (;;) {
+      Event event;
+      TESSERA_TRY(Next(event));
+      if (event.raw.type == YAML_MAPPING_END_EVENT) return Value(std::move(object));
+      if (event.raw.type != YAML_SCALAR_EVENT) return Bad(event, "a key must be a string");
+      const std::string key(Text(event.raw));
+      if (key == "<<" && event.raw.data.scalar.style == YAML_PLAIN_SCALAR_STYLE) {
+        return Bad(event, "merge keys (<<) are not supported");
+      }
+      if (object.contains(key)) return Bad(event, Format("duplicate key {}", Quote(key)));
+      Event first;
+      TESSERA_TRY(Next(first));
+      TESSERA_ASSIGN(Value item, Node(first, depth + 1));
+      object.emplace(key, std::move(item));
+    }
+  }
+
+  struct Anchor {
+    Value value;
+    std::size_t nodes;  // What one alias to it adds to the document.
+  };
+
+  yaml_parser_t parser_{};
+  std::map<std::string, Anchor, std::less<>> anchors_;
+  std::size_t nodes_ = 0;
+};
+
+}  // namespace
+
+Result<std::vector<Value>> ParseYaml(std::string_view text) { return Loader(text).Documents(); }
+
+}  // namespace tessera::json

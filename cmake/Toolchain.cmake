@@ -23,6 +23,7 @@ add_library(tessera::options ALIAS tessera_options)
 target_compile_features(tessera_options INTERFACE cxx_std_23)
 target_compile_options(tessera_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual
+  -Wno-missing-field-initializers # Designated initialisers name what differs from the default.
   -Wno-maybe-uninitialized # g++ 12 sees ghosts in std::stop_token and std::optional.
   -ffunction-sections -fdata-sections -fstack-protector-strong
   # Reproducible: no build path in __FILE__ or debug information.

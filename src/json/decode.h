@@ -10,6 +10,7 @@
 // Kubernetes API. Writing keeps the order of the description and leaves out empty optionals, lists and maps.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -48,10 +49,20 @@ concept Textual = requires(std::string_view text, T& out, const T& in) {
   { ToText(in) } -> std::convertible_to<std::string>;
 };
 
+// Where a value stands in its document. A chain on the stack, so that reading without faults costs no text.
+struct Path {
+  const Path* parent = nullptr;
+  std::string_view key = {};  // A field, a map's key, or at the top the prefix that Decode() was given …
+  std::size_t index = 0;      // … or a position in a list.
+  enum class Step : std::uint8_t { kTop, kField, kKey, kIndex } step = Step::kTop;
+
+  std::string ToString() const;  // "spec.requests[0].count", "limits[\"x\"]"
+};
+
 // The faults found so far, each as "path: what is wrong".
 class Problems {
  public:
-  void Add(std::string_view path, std::string_view what);
+  void Add(const Path& path, std::string_view what);
   bool empty() const { return found_.empty(); }
   Error AsError() const;  // All of them, joined by "; ". Must not be empty().
 
@@ -62,52 +73,53 @@ class Problems {
 // Reads one JSON object's fields.
 class Reader {
  public:
-  Reader(const Object& object, std::string path, Unknown unknown, Problems& problems)
-      : object_(object), path_(std::move(path)), unknown_(unknown), problems_(problems) {}
+  Reader(const Object& object, const Path& path, Unknown unknown, Problems& problems)
+      : object_(object), path_(path), unknown_(unknown), problems_(problems) {}
 
   template <class T>
   void Required(std::string_view key, T& out) {
     if (const Value* value = Take(key)) {
-      Read(*value, ChildPath(key), out);
+      Read(*value, Field(key), out);
     } else {
-      problems_.Add(ChildPath(key), "required field is missing");
+      problems_.Add(Field(key), "required field is missing");
     }
   }
 
   template <class T>
   void Optional(std::string_view key, T& out) {
-    if (const Value* value = Take(key)) Read(*value, ChildPath(key), out);
+    if (const Value* value = Take(key)) Read(*value, Field(key), out);
   }
   template <class T>
   void Optional(std::string_view key, std::optional<T>& out) {
-    if (const Value* value = Take(key)) Read(*value, ChildPath(key), out.emplace());
+    if (const Value* value = Take(key)) Read(*value, Field(key), out.emplace());
   }
 
   // A rule between fields that only the description knows: f.Check(r.count > 0, "count", "must be positive").
   void Check(bool holds, std::string_view key, std::string_view what) {
-    if (!holds) problems_.Add(ChildPath(key), what);
+    if (!holds) problems_.Add(Field(key), what);
   }
 
   // Called once after the description: names the fields nobody asked for.
   void Finish();
 
   template <class T>
-  void Read(const Value& value, const std::string& path, T& out);
+  void Read(const Value& value, const Path& path, T& out);
 
  private:
   const Value* Take(std::string_view key);
-  std::string ChildPath(std::string_view key) const;
-  void Expected(std::string_view wanted, const Value& found, const std::string& path) {
+  Path Field(std::string_view key) const { return {&path_, key, 0, Path::Step::kField}; }
+  void Expected(std::string_view wanted, const Value& found, const Path& path) {
     problems_.Add(path, Format("expected {}, found {}", wanted, Describe(found)));
   }
   template <std::integral T>
-  void ReadInteger(const Value& value, const std::string& path, T& out);
+  void ReadInteger(const Value& value, const Path& path, T& out);
 
   const Object& object_;
-  const std::string path_;
+  const Path& path_;
   const Unknown unknown_;
   Problems& problems_;
-  std::vector<std::string_view> known_;
+  std::array<std::string_view, 64> known_;  // The fields asked for; no struct of ours has as many.
+  std::size_t known_count_ = 0;
 };
 
 // Writes one JSON object's fields.
@@ -141,11 +153,12 @@ class Writer {
 
 // `path` is where `value` stands in its document; errors start with it.
 template <class T>
-Result<T> Decode(const Value& value, Unknown unknown = Unknown::kReject, std::string path = {}) {
+Result<T> Decode(const Value& value, Unknown unknown = Unknown::kReject, std::string_view path = {}) {
   Problems problems;
   T out{};
   const Object none;
-  Reader(none, {}, unknown, problems).Read(value, path, out);
+  const Path top{nullptr, path, 0, Path::Step::kTop};
+  Reader(none, top, unknown, problems).Read(value, top, out);
   if (!problems.empty()) return std::unexpected(problems.AsError());
   return out;
 }
@@ -169,7 +182,7 @@ inline constexpr bool kIsMap<std::map<std::string, T, C>> = true;
 }  // namespace detail
 
 template <std::integral T>
-void Reader::ReadInteger(const Value& value, const std::string& path, T& out) {
+void Reader::ReadInteger(const Value& value, const Path& path, T& out) {
   const auto store = [&](auto number) {
     if (std::in_range<T>(number)) {
       out = static_cast<T>(number);
@@ -187,7 +200,7 @@ void Reader::ReadInteger(const Value& value, const std::string& path, T& out) {
 }
 
 template <class T>
-void Reader::Read(const Value& value, const std::string& path, T& out) {
+void Reader::Read(const Value& value, const Path& path, T& out) {
   if constexpr (std::same_as<T, Value>) {
     out = value;
   } else if constexpr (std::same_as<T, bool>) {
@@ -223,7 +236,7 @@ void Reader::Read(const Value& value, const std::string& path, T& out) {
     out.clear();
     out.reserve(array->size());
     for (std::size_t i = 0; i < array->size(); ++i) {
-      Read((*array)[i], path + '[' + std::to_string(i) + ']', out.emplace_back());
+      Read((*array)[i], Path{&path, {}, i, Path::Step::kIndex}, out.emplace_back());
     }
   } else if constexpr (detail::kIsMap<T>) {
     const Object* object = value.if_object();
@@ -231,7 +244,7 @@ void Reader::Read(const Value& value, const std::string& path, T& out) {
     out.clear();
     for (const auto& item : *object) {
       const std::string key(item.key());
-      Read(item.value(), Format("{}[{}]", path, Quote(key)), out[key]);
+      Read(item.value(), Path{&path, key, 0, Path::Step::kKey}, out[key]);
     }
   } else {
     static_assert(Described<T>, "give the struct a Describe(), or FromText() and ToText()");

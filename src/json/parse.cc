@@ -1,4 +1,5 @@
 #include <boost/json/basic_parser_impl.hpp>
+#include <boost/json/monotonic_resource.hpp>
 #include <charconv>
 #include <limits>
 #include <utility>
@@ -22,16 +23,17 @@ class Builder {
 
   bool on_document_begin(bj::error_code&) { return true; }
   bool on_document_end(bj::error_code&) { return true; }
-  bool on_object_begin(bj::error_code&) { return Open(Object{}); }
+  bool on_object_begin(bj::error_code&) { return Open(Value(bj::object_kind, storage_)); }
   bool on_object_end(std::size_t, bj::error_code&) { return Close(); }
-  bool on_array_begin(bj::error_code&) { return Open(Array{}); }
+  bool on_array_begin(bj::error_code&) { return Open(Value(bj::array_kind, storage_)); }
   bool on_array_end(std::size_t, bj::error_code&) { return Close(); }
 
   bool on_key_part(bj::string_view part, std::size_t, bj::error_code&) { return Append(part); }
   bool on_key(bj::string_view part, std::size_t, bj::error_code& error) {
     Append(part);
     Frame& frame = stack_.back();
-    frame.key = std::exchange(text_, {});
+    frame.key.assign(text_);
+    text_.clear();
     if (frame.value.get_object().contains(frame.key)) {
       duplicate_ = frame.key;
       error = bj::error::syntax;
@@ -42,7 +44,9 @@ class Builder {
   bool on_string_part(bj::string_view part, std::size_t, bj::error_code&) { return Append(part); }
   bool on_string(bj::string_view part, std::size_t, bj::error_code&) {
     Append(part);
-    return Put(Value(std::exchange(text_, {})));
+    Value text(text_, storage_);
+    text_.clear();
+    return Put(std::move(text));
   }
   bool on_number_part(bj::string_view part, bj::error_code&) { return Append(part); }
   bool on_int64(std::int64_t number, bj::string_view, bj::error_code&) { return PutNumber(Value(number)); }
@@ -95,7 +99,9 @@ class Builder {
     return true;
   }
 
-  Value root_;
+  // One arena for the whole document: it is read into structs and dropped, and shares its life with the values.
+  bj::storage_ptr storage_ = bj::make_shared_resource<bj::monotonic_resource>();
+  Value root_ = Value(storage_);
   std::vector<Frame> stack_;
   std::string text_;  // Parts of the string, key or number being read.
   std::string duplicate_;

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "json/value.h"
+#include "json/yaml_scalar.h"
 
 namespace tessera::json {
 namespace {
@@ -120,16 +121,15 @@ class JsonPrinter {
 // Whether a YAML reader would take this plain text for something else than a string. Errs on the side of quotes.
 bool NeedsQuotes(std::string_view text) {
   if (text.empty() || text.front() == ' ' || text.back() == ' ' || text.back() == ':') return true;
-  if (std::string_view("-?:,[]{}#&*!|>'\"%@`=~<.+0123456789").find(text.front()) != std::string_view::npos) return true;
+  if (std::string_view("-?:,[]{}#&*!|>'\"%@`=~<").find(text.front()) != std::string_view::npos) return true;
   if (text.find(": ") != std::string_view::npos || text.find(" #") != std::string_view::npos) return true;
   for (const char c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) return true;
   }
-  const std::string lower = Lower(text);
-  for (const std::string_view word : {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}) {
-    if (lower == word) return true;
-  }
-  return false;
+  // Other readers know dates (2026-08-21) and base 60 (0000:07:00.0).
+  const bool digits = text.front() >= '0' && text.front() <= '9';
+  if (digits && (text.find(':') != std::string_view::npos || (text.size() == 10 && text[4] == '-'))) return true;
+  return !ResolveYamlScalar(text).is_string();
 }
 
 class YamlPrinter {

@@ -1,0 +1,37 @@
+// device/slices.h: a snapshot as the ResourceSlices that a node publishes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/resource_slice.h"
+#include "device/snapshot.h"
+
+namespace tessera::device {
+
+inline constexpr std::string_view kDriverName = "gpu.nvidia.com";
+
+// Always this many at most, although the API takes 128 without taints: a taint must never force a re-split.
+inline constexpr std::size_t kDevicesPerSlice = api::kMaxDevicesPerSliceWithTaints;
+
+struct Pool {
+  std::string node_name;  // Also the pool's name.
+  std::int64_t generation = 1;
+  std::optional<api::OwnerReference> owner;
+};
+
+// At least one slice: "no devices" is not "no driver". Devices keep the snapshot's order.
+std::vector<api::ResourceSlice> MakeSlices(const Snapshot& snapshot, const Pool& pool);
+
+// One device with all its attributes and capacities. Where the API's limit of 32 is exceeded, attributes are left out
+// in the order of kLeftOutFirst.
+api::Device MakeApiDevice(const Snapshot& snapshot, const Device& device);
+
+// The attributes a device can do without, first to go first. Everything else fits at all times.
+inline constexpr std::string_view kLeftOutFirst[] = {"persistenceMode", "pcieWidth",  "pcieGeneration", "gpuModuleID",
+                                                     "serial",          "eccEnabled", "nvswitch",       "nvlinkVersion",
+                                                     "nvlinkCount",     "pcieBusID",  "addressingMode", "migProfile"};
+
+}  // namespace tessera::device

@@ -1,0 +1,54 @@
+#include "cmd/tessera/devices.h"
+
+#include <cstdio>
+
+#include "base/fd.h"
+#include "cmd/tessera/exit_codes.h"
+#include "device/inventory.h"
+#include "inspect/simulated_root.h"
+#include "json/decode.h"
+#include "nvml/hosted_library.h"
+
+namespace tessera::cmd {
+namespace {
+
+Result<device::Recording> ReadMachine(const DevicesOptions& options) {
+  nvml::HostOptions host;
+  if (!options.driver_root.empty()) host.driver_roots = {options.driver_root};
+  host.read_deadline = std::chrono::seconds(options.timeout_seconds);
+  nvml::HostedLibrary library(std::move(host));
+  return device::Record(library, options.sysfs_root);
+}
+
+Result<device::Recording> ReadRecording(const std::string& file) {
+  TESSERA_ASSIGN(const std::string text, ReadFile(file));
+  TESSERA_ASSIGN(const json::Value value, json::ParseJson(text));
+  return json::Decode<device::Recording>(value, json::Unknown::kIgnore);
+}
+
+// From the real machine, a simulated one, or a file.
+Result<device::Recording> Read(DevicesOptions& options) {
+  if (!options.replay.empty()) return ReadRecording(options.replay);
+  if (options.simulate.empty()) return ReadMachine(options);
+  TESSERA_ASSIGN(const TempDir root, inspect::MakeSimulatedRoot(options.simulate));
+  options.driver_root = root.path().string();
+  options.sysfs_root = (root.path() / "sys").string();
+  return ReadMachine(options);
+}
+
+}  // namespace
+
+int RunDevices(DevicesOptions options) {
+  const auto recording = Read(options);
+  if (!recording.has_value()) return Fail(recording.error());
+  if (!options.record.empty()) {
+    const auto written = ReplaceFile(options.record, json::PrintJson(json::Encode(*recording), 1) + "\n", 0600);
+    if (!written.has_value()) return Fail(written.error());
+  }
+  const device::Snapshot snapshot = device::MakeSnapshot(recording->nvml, recording->pci);
+  const std::string text = inspect::RenderDevices(snapshot, options.view);
+  if (const auto written = WriteAll(fileno(stdout), text); !written.has_value()) return Fail(written.error());
+  return inspect::HasUnreadableDevices(snapshot) ? kExitPartial : kExitFine;
+}
+
+}  // namespace tessera::cmd

@@ -1,0 +1,92 @@
+// The `tessera` program: reads flags, runs one command.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <map>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "cmd/tessera/devices.h"
+#include "cmd/tessera/exit_codes.h"
+#include "nvml/host.h"
+
+namespace tessera::cmd {
+namespace {
+
+constexpr const char* kDevicesExamples = R"(Examples:
+  tessera devices                              the GPUs of this machine
+  tessera devices -o wide                      with UUIDs, links and PCIe
+  tessera devices -o slices                    the ResourceSlices this node would publish
+  tessera devices --driver-root /run/nvidia/driver
+  tessera devices --simulate dgx-h100          a simulated machine (tessera-sim profiles lists them)
+  tessera devices --record machine.json        everything that was read, for a bug report
+
+Exit codes: 0 fine, 1 no driver or another problem, 2 usage, 4 some device could not be read.)";
+
+std::string DefaultNodeName() {
+  if (const char* name = std::getenv("NODE_NAME"); name != nullptr && *name != '\0') return name;
+  char host[256] = {};
+  if (::gethostname(host, sizeof host - 1) != 0) return "localhost";
+  return Lower(host);
+}
+
+void AddDevices(CLI::App& app, DevicesOptions& options) {
+  static const std::map<std::string, inspect::DevicesFormat> kFormats{{"table", inspect::DevicesFormat::kTable},
+                                                                      {"wide", inspect::DevicesFormat::kWide},
+                                                                      {"json", inspect::DevicesFormat::kJson},
+                                                                      {"yaml", inspect::DevicesFormat::kYaml},
+                                                                      {"slices", inspect::DevicesFormat::kSlices}};
+  CLI::App* devices = app.add_subcommand("devices", "List the GPUs and MIG devices of this machine");
+  devices->footer(kDevicesExamples);
+  devices->add_option("-o,--output", options.view.format, "table, wide, json, yaml or slices")
+      ->transform(CLI::CheckedTransformer(kFormats, CLI::ignore_case).description(""))
+      ->type_name("FORMAT");
+  CLI::Option* root = devices->add_option("--driver-root", options.driver_root,
+                                          "Where the NVIDIA driver is installed; default: / and /run/nvidia/driver");
+  root->type_name("DIR")->check(CLI::ExistingDirectory);
+  devices->add_option("--sysfs-root", options.sysfs_root, "Where sysfs is mounted")
+      ->type_name("DIR")
+      ->capture_default_str();
+  devices->add_option("--node-name", options.view.node_name, "Node for -o slices; default: $NODE_NAME or the host name")
+      ->type_name("NAME");
+  devices->add_option("--timeout", options.timeout_seconds, "Seconds after which a driver that hangs is given up")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 3600))
+      ->capture_default_str();
+  CLI::Option* simulate = devices->add_option("--simulate", options.simulate, "Show a simulated machine instead");
+  simulate->type_name("PROFILE")->excludes(root);
+  devices->add_option("--record", options.record, "Also write everything that was read to FILE")->type_name("FILE");
+  devices->add_option("--replay", options.replay, "Show what such a FILE holds instead")
+      ->type_name("FILE")
+      ->excludes(root)
+      ->excludes(simulate);
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app{"Tessera: NVIDIA GPUs for Kubernetes, and for the people who run them"};
+  app.set_version_flag("--version", std::string("tessera ") + std::string(kVersion));
+  app.require_subcommand(1);
+  int verbosity = 0;
+  app.add_option("-v", verbosity, "Log verbosity, as in Kubernetes")->type_name("LEVEL")->check(CLI::Range(0, 10));
+  DevicesOptions devices;
+  AddDevices(app, devices);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitFine : kExitUsage;
+  }
+  log::Configure({.verbosity = verbosity});
+  if (devices.view.node_name.empty()) devices.view.node_name = DefaultNodeName();
+  devices.view.color = ::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
+  return RunDevices(std::move(devices));
+}
+
+}  // namespace
+}  // namespace tessera::cmd
+
+int main(int argc, char** argv) {
+  if (const auto code = tessera::nvml::RunHostIfAsked(argc, argv)) return *code;
+  return tessera::cmd::Main(argc, argv);
+}

@@ -1,0 +1,115 @@
+// `tessera devices` as a person runs it: the programs of the build, real processes, exit codes.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include "base/text.h"
+#include "json/value.h"
+#include "tests/support/sim_root.h"
+
+namespace tessera::tests {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Outcome {
+  int code = -1;
+  std::string out, err;
+};
+
+// Runs a program of the build with standard output and error in files.
+Outcome RunProgram(const std::string& program, std::vector<std::string> arguments) {
+  const TempDir dir = TempDir::Create("cli-test").value();
+  const std::string out = (dir.path() / "out").string();
+  const std::string err = (dir.path() / "err").string();
+  const std::string path = TESSERA_BINARY_DIR "/bin/" + program;
+  arguments.insert(arguments.begin(), program);
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  pid_t pid = 0;
+  EXPECT_EQ(posix_spawn(&pid, path.c_str(), &actions, nullptr, argv.data(), environ), 0);
+  posix_spawn_file_actions_destroy(&actions);
+  int status = 0;
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadFile(out).value(), ReadFile(err).value()};
+}
+
+TEST(DevicesCommand, ShowsASimulatedMachine) {
+  const Outcome result = RunProgram("tessera", {"devices", "--simulate", "dgx-h100"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("gpu-7"), HasSubstr("NVIDIA H100 80GB HBM3"), HasSubstr("HEALTH")));
+  EXPECT_THAT(result.out, Not(HasSubstr("\x1b["))) << "colours are for terminals";
+}
+
+TEST(DevicesCommand, PrintsEveryFormat) {
+  for (const std::string format : {"table", "wide", "json", "yaml", "slices"}) {
+    const Outcome result = RunProgram("tessera", {"devices", "--simulate", "mixed", "-o", format});
+    EXPECT_EQ(result.code, 0) << format << ": " << result.err;
+    EXPECT_THAT(result.out, HasSubstr("Tesla T4")) << format;
+  }
+}
+
+TEST(DevicesCommand, WithoutADriverSaysWhatToDo) {
+  const TempDir empty = TempDir::Create("cli-test").value();
+  const Outcome result = RunProgram("tessera", {"devices", "--driver-root", empty.path().string()});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, AllOf(HasSubstr("[DriverNotFound]"), HasSubstr("next: ")));
+}
+
+TEST(DevicesCommand, ABrokenGpuIsAPartialAnswer) {
+  const SimRoot root("l40s", [](sim::Machine& machine) { machine.gpus[0].lost = true; });
+  const Outcome result =
+      RunProgram("tessera", {"devices", "--driver-root", root.path().string(), "--sysfs-root", root.sysfs().string()});
+  EXPECT_EQ(result.code, 4);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("Not offered:"), HasSubstr("GPU is lost (15)"), HasSubstr("gpu-1")));
+}
+
+TEST(DevicesCommand, BadFlagsAreUsage) {
+  EXPECT_EQ(RunProgram("tessera", {}).code, 2);
+  EXPECT_EQ(RunProgram("tessera", {"devices", "-o", "xml"}).code, 2);
+  EXPECT_EQ(RunProgram("tessera", {"devices", "--driver-root", "/nonexistent"}).code, 2);
+  EXPECT_EQ(RunProgram("tessera", {"devices", "--simulate", "l4", "--driver-root", "/"}).code, 2);
+  EXPECT_EQ(RunProgram("tessera", {"devices", "--help"}).code, 0);
+}
+
+TEST(DevicesCommand, AnUnknownProfileIsExplained) {
+  const Outcome result = RunProgram("tessera", {"devices", "--simulate", "dgx-h10"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, HasSubstr("dgx-h100"));
+}
+
+TEST(DevicesCommand, ARecordingReplays) {
+  const TempDir dir = TempDir::Create("cli-test").value();
+  const std::string file = (dir.path() / "machine.json").string();
+  const Outcome recorded =
+      RunProgram("tessera", {"devices", "--simulate", "dgx-a100-mig", "--record", file, "-o", "wide"});
+  ASSERT_EQ(recorded.code, 0) << recorded.err;
+  const Outcome replayed = RunProgram("tessera", {"devices", "--replay", file, "-o", "wide"});
+  EXPECT_EQ(replayed.code, 0) << replayed.err;
+  EXPECT_EQ(replayed.out, recorded.out);
+}
+
+TEST(SimCommand, ChangesWhatTheNextProgramSees) {
+  const TempDir dir = TempDir::Create("cli-test").value();
+  const std::string root = (dir.path() / "root").string();
+  const std::string sys = root + "/sys";
+  ASSERT_EQ(RunProgram("tessera-sim", {"create", "--profile", "dgx-h100", "--root", root}).code, 0);
+  ASSERT_EQ(RunProgram("tessera-sim", {"unplug", "--root", root, "--gpu", "3"}).code, 0);
+  EXPECT_THAT(RunProgram("tessera", {"devices", "--driver-root", root, "--sysfs-root", sys}).out,
+              Not(HasSubstr("gpu-3 ")));
+  ASSERT_EQ(RunProgram("tessera-sim", {"plug", "--root", root, "--gpu", "3"}).code, 0);
+  EXPECT_THAT(RunProgram("tessera", {"devices", "--driver-root", root, "--sysfs-root", sys}).out, HasSubstr("gpu-3 "));
+}
+
+}  // namespace
+}  // namespace tessera::tests

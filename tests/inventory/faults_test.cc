@@ -1,0 +1,215 @@
+// Every NVML function the inventory calls, misbehaving in every way it plausibly can: the rest of the inventory stays
+// right, and the program answers within its deadline.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "base/text.h"
+#include "device/inventory.h"
+#include "nvml/hosted_library.h"
+#include "tests/support/sim_root.h"
+
+namespace tessera::tests {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kCallDeadline{300};
+constexpr milliseconds kReadDeadline{20'000};
+constexpr unsigned kVictim = 1;  // Of dgx-a100-mig: a GPU with MIG devices, so that every function is called on it.
+
+nvml::HostOptions Options(const SimRoot& root) {
+  return {.driver_roots = {root.path()},
+          .call_deadline = kCallDeadline,
+          .slow_call_deadline = kCallDeadline,
+          .read_deadline = kReadDeadline};
+}
+
+// Functions without which there is no answer at all.
+bool IsVital(std::string_view function) {
+  return function == "nvmlInitWithFlags" || function == "nvmlDeviceGetCount_v2";
+}
+// Never called when the library has its newer form; see MissingFunctions.
+bool IsFallback(std::string_view function) {
+  return function == "nvmlInit_v2" || function == "nvmlDeviceGetGpuFabricInfo";
+}
+bool IsSystem(std::string_view function) {
+  return function.starts_with("nvmlSystem") || function == "nvmlShutdown" || IsVital(function);
+}
+
+device::Snapshot Scan(nvml::GpuLibrary& library, const SimRoot& root) {
+  const auto recording = device::Record(library, root.sysfs());
+  if (!recording.has_value()) {
+    ADD_FAILURE() << recording.error().Text();
+    return {};
+  }
+  return device::MakeSnapshot(recording->nvml, recording->pci);
+}
+
+// Whether a gap or a reason names the function.
+bool Mentions(const device::Snapshot& snapshot, std::string_view function) {
+  for (const auto& device : snapshot.devices) {
+    for (const auto& gap : device.gaps) {
+      if (gap.function == function) return true;
+    }
+  }
+  return std::ranges::any_of(snapshot.withheld,
+                             [&](const auto& w) { return w.reason.find(function) != std::string::npos; });
+}
+
+auto FullGpus(const device::Snapshot& snapshot) {
+  return std::ranges::count_if(snapshot.devices, [](const auto& device) { return !device.mig.has_value(); });
+}
+
+// One machine a function, because making one costs more than all the faults on it.
+class FaultTest : public ::testing::TestWithParam<std::string_view> {
+ protected:
+  // The fault on the victim alone, or on the machine for functions that are not about one GPU.
+  void Inject(sim::Fault fault) {
+    root_.Update([&](sim::Machine& machine) {
+      fault.function = function_;
+      if (!IsSystem(function_)) fault.minor = machine.gpus[kVictim].minor;
+      machine.faults = {fault};
+    });
+  }
+
+  // All that is not the victim's must be exactly as without the fault.
+  void ExpectOthersUntouched(const device::Snapshot& actual) {
+    const auto others = [](const device::Snapshot& snapshot) {
+      std::vector<device::Device> devices;
+      std::ranges::copy_if(snapshot.devices, std::back_inserter(devices),
+                           [](const device::Device& d) { return d.gpu.index != kVictim; });
+      return devices;
+    };
+    const auto expected = others(healthy_);
+    const auto found = others(actual);
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      device::Device device = found[i];
+      // An island is named after its lowest UUID, and the victim may be that; what it groups must not change.
+      device.gpu.nvlink_island = expected[i].gpu.nvlink_island;
+      EXPECT_EQ(device, expected[i]) << expected[i].name;
+    }
+  }
+
+  void FailWithEveryCode() {
+    for (const int code : {1, 2, 3, 4, 6, 7, 13, 14, 15, 16, 17, 20, 25, 999, 12345}) {
+      SCOPED_TRACE(Format("code {}", code));
+      Inject({.code = code});
+      const device::Snapshot actual = Scan(library_, root_);
+      ExpectOthersUntouched(actual);
+      // What NVML calls unsupported, out of range or not found is an ordinary answer to some questions.
+      if (code == 15 || code == 999) {
+        EXPECT_TRUE(Mentions(actual, function_)) << "nobody is told";
+      }
+    }
+  }
+
+  // Hanging or crashing once costs that answer, and for a vital function the read.
+  void LoseTheHost(const sim::Fault& fault, const std::string& outcome) {
+    SCOPED_TRACE(outcome);
+    Inject(fault);
+    nvml::HostedLibrary library(Options(root_));
+    const auto start = std::chrono::steady_clock::now();
+    if (IsVital(function_)) {
+      const auto facts = library.Read();
+      ASSERT_FALSE(facts.has_value());
+      EXPECT_EQ(facts.error().code(), "NvmlHost");
+      EXPECT_THAT(facts.error().message(), ::testing::HasSubstr(function_ + ": the NVML host " + outcome));
+    } else {
+      ExpectOthersUntouched(Scan(library, root_));
+      ExpectOthersUntouched(Scan(library, root_));  // Also by a host that was told what to avoid.
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 2 * kReadDeadline);
+  }
+
+  void CrashOnEveryGpu() {
+    root_.Update([&](sim::Machine& machine) { machine.faults = {{.function = function_, .crash = true}}; });
+    nvml::HostedLibrary library(Options(root_));
+    const device::Snapshot actual = Scan(library, root_);
+    EXPECT_TRUE(Mentions(actual, function_));
+    EXPECT_LE(actual.devices.size(), healthy_.devices.size());
+  }
+
+  const std::string function_{GetParam()};
+  SimRoot root_{"dgx-a100-mig"};
+  nvml::HostedLibrary library_{Options(root_)};
+  const device::Snapshot healthy_ = Scan(library_, root_);
+};
+
+TEST_P(FaultTest, CostsAtMostItsOwnAnswer) {
+  ASSERT_EQ(healthy_.devices.size(), 20U);
+  if (!IsFallback(function_)) {
+    if (!IsSystem(function_)) {
+      FailWithEveryCode();
+      Inject({.garbage = true});
+      ExpectOthersUntouched(Scan(library_, root_));
+      CrashOnEveryGpu();
+    }
+    LoseTheHost({.hang_ms = 60'000}, "did not answer within 0.3 s");
+    LoseTheHost({.crash = true}, "was killed by signal 11");
+  }
+  root_.Update([](sim::Machine& machine) { machine.faults.clear(); });
+  EXPECT_EQ(Scan(library_, root_), healthy_) << "a fault that is gone leaves nothing behind";
+}
+
+TEST_P(FaultTest, MissingFromAnOldDriverCostsAtMostItsOwnAnswer) {
+  const auto hidden = HideFunction(root_.path(), function_);
+  ASSERT_TRUE(hidden.has_value()) << hidden.error().Text();
+  nvml::HostedLibrary library(Options(root_));
+  if (function_ == "nvmlInit_v2" || function_ == "nvmlDeviceGetCount_v2") {
+    EXPECT_EQ(library.Read().error().code(), "DriverNotFound") << "no NVML has ever been without";
+    return;
+  }
+  const device::Snapshot actual = Scan(library, root_);
+  // Identity cannot be done without; everything else costs an attribute, or what needs MIG.
+  if (function_ == "nvmlDeviceGetHandleByIndex_v2" || function_ == "nvmlDeviceGetUUID" ||
+      function_ == "nvmlDeviceGetMinorNumber") {
+    EXPECT_TRUE(actual.devices.empty());
+    EXPECT_FALSE(actual.withheld.empty());
+    return;
+  }
+  if (function_ != "nvmlDeviceGetMigMode") {  // Without it, no GPU can be told to be in MIG mode.
+    EXPECT_EQ(FullGpus(actual), FullGpus(healthy_));
+  }
+  EXPECT_GT(FullGpus(actual), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, FaultTest, ::testing::ValuesIn(nvml::kFunctionNames),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(FaultsTogether, AGpuThatHangsInEveryCallIsGivenUp) {
+  SimRoot root("dgx-h100");
+  root.Update([](sim::Machine& machine) {
+    machine.faults = {{.function = "nvmlDeviceGetName", .minor = machine.gpus[4].minor, .hang_ms = 60'000},
+                      {.function = "nvmlDeviceGetSerial", .minor = machine.gpus[4].minor, .crash = true},
+                      {.function = "nvmlDeviceGetBrand", .minor = machine.gpus[4].minor, .crash = true}};
+  });
+  nvml::HostedLibrary library(Options(root));
+  const auto facts = library.Read();
+  ASSERT_TRUE(facts.has_value()) << facts.error().Text();
+  EXPECT_EQ(facts->gpus.size(), 8U);
+  EXPECT_TRUE(facts->gpus[4].uuid.empty());
+  EXPECT_FALSE(facts->gpus[4].gaps.empty());
+  EXPECT_EQ(device::MakeSnapshot(*facts, {}).devices.size(), 7U);
+}
+
+TEST(FaultsTogether, WhatWasAvoidedIsTriedAgainLater) {
+  SimRoot root("l4");
+  root.Update([](sim::Machine& machine) {
+    machine.faults = {{.function = "nvmlDeviceGetName", .remaining = 1, .crash = true}};
+  });
+  nvml::HostOptions options = Options(root);
+  options.avoid_for = std::chrono::minutes(0);
+  nvml::HostedLibrary library(options);
+  static_cast<void>(library.Read());
+  const auto again = library.Read();
+  ASSERT_TRUE(again.has_value()) << again.error().Text();
+  EXPECT_EQ(again->gpus.at(0).name, "NVIDIA L4");
+}
+
+}  // namespace
+}  // namespace tessera::tests

@@ -1,0 +1,54 @@
+# A thin front of the CMake presets. `make help` lists what there is.
+JOBS   ?= $(shell nproc)
+PREFIX ?= /usr/local
+PRESET ?= dev
+WERROR ?= OFF
+
+.DEFAULT_GOAL := all
+.PHONY: all demo test check install lint format format-check bench clean help
+
+all: ## Build the release programs into build/bin
+	@tools/setup build
+	@cmake --preset release > build/release.log 2>&1 || { cat build/release.log; exit 1; }
+	cmake --build --preset release --parallel $(JOBS)
+	@cmake --install build/release --prefix $(CURDIR)/build > /dev/null
+
+demo: all ## Build, then show the inventory of a simulated 8-GPU node
+	@tools/demo
+
+test: ## Build and run all tests
+	@tools/setup build test
+	@$(MAKE) --no-print-directory check PRESET=dev
+
+check: ## Build and run the tests of one preset (PRESET=dev, asan or tsan)
+	@cmake --preset $(PRESET) -DTESSERA_WERROR=$(WERROR) > build/$(PRESET).log 2>&1 || { cat build/$(PRESET).log; exit 1; }
+	cmake --build --preset $(PRESET) --parallel $(JOBS)
+	ctest --preset $(PRESET) --parallel $(JOBS)
+
+install: all ## Install into $(DESTDIR)$(PREFIX)
+	DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
+
+lint: ## Run clang-tidy over what changed since it last passed
+	@tools/setup build test quality
+	@tools/lint
+
+format: ## Format all sources in place
+	@tools/setup quality
+	@git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
+
+format-check: ## Fail when a source is not formatted
+	@tools/setup quality
+	@git ls-files '*.h' '*.cc' | xargs clang-format-19 --dry-run -Werror
+
+bench: ## Measure; results also as build/bench/*.json
+	@tools/setup build
+	@tools/bench
+
+clean: ## Remove everything that was built
+	rm -rf build
+
+help: ## Show this
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+# Logs land in build/ before CMake has made it.
+$(shell mkdir -p build)

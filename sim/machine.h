@@ -139,12 +139,12 @@ struct Gpu {
   std::vector<std::string> bridges;  // PCI addresses between root and GPU, outermost first.
   int numa_node = -1;
   unsigned module_id = 0;
-  bool display = false;  // A board NVML lists but nobody should schedule (DGX Display).
+  bool display = false;  // A DGX Station's display adapter: NVML lists it, nobody should schedule it.
 
   bool present = true;    // False: unplugged.
   bool lost = false;      // Fallen off the bus: every call answers GPU_IS_LOST.
   bool vfio = false;      // Bound to vfio-pci: NVML does not see it, sysfs does.
-  bool draining = false;  // Takes no new clients (nvmlDeviceModifyDrainState).
+  bool draining = false;  // As nvmlDeviceModifyDrainState set it; reported, without effect.
   bool persistence = true;
   unsigned compute_mode = 0;
   bool ecc_pending = true;
@@ -189,7 +189,7 @@ struct Fault {
   std::int64_t remaining = -1;    // How many more calls; -1: until cleared.
   unsigned hang_ms = 0;           // Sleep this long first.
   bool crash = false;             // Kill the calling process with SIGSEGV.
-  bool garbage = false;           // Answer success without filling in, or with random bytes.
+  bool garbage = false;           // Answer success and nonsense: every byte 0xA5.
   bool operator==(const Fault&) const = default;
 };
 

@@ -46,8 +46,10 @@ std::string GpuLines(const std::string& name, const Model& model, unsigned count
   std::string text = "gpus:\n";
   for (unsigned i = 0; i < count; ++i) {
     const Place place = PlaceOf(model, i);
-    text += Format("- {{model: {}, busId: \"{}\", root: \"pci{:04x}:{:02x}\", numa: {}, moduleId: {}}}\n", name,
-                   BusId(model, i), place.domain, place.root, count > 1 && i >= (count + 1) / 2 ? 1 : 0, i + 1);
+    // Boards on a baseboard have a slot there; PCIe boards have none.
+    const std::string module = model.nvlink ? Format(", moduleId: {}", i + 1) : std::string();
+    text += Format("- {{model: {}, busId: \"{}\", root: \"pci{:04x}:{:02x}\", numa: {}{}}}\n", name, BusId(model, i),
+                   place.domain, place.root, count > 1 && i >= (count + 1) / 2 ? 1 : 0, module);
   }
   return text;
 }

@@ -28,7 +28,10 @@ MemoryV2 MemoryOf(const View& v) {
   return memory;
 }
 
-std::string DeviceName(const View& v) { return v.is_mig() ? Format("{} {}", v.model.name, MigName(v)) : v.model.name; }
+std::string DeviceName(const View& v) {
+  if (v.gpu.display) return "NVIDIA DGX Display";  // What a DGX Station's own adapter calls itself.
+  return v.is_mig() ? Format("{} {}", v.model.name, MigName(v)) : v.model.name;
+}
 
 // FNV-1a: some number that is the device's own and always the same.
 std::uint64_t PdiOf(const Gpu& gpu) {

@@ -24,7 +24,8 @@ std::optional<Fault> UseUp(Store& store, const Fault& seen, std::string_view fun
         machine.faults, [&](const Fault& candidate) { return Matches(candidate, function, minor); });
     if (fault == machine.faults.end()) return {};
     taken = *fault;
-    if (fault->remaining > 0 && --fault->remaining == 0) machine.faults.erase(fault);
+    if (fault->remaining > 0) --fault->remaining;
+    if (fault->remaining == 0) machine.faults.erase(fault);
     return {};
   });
   return stored.has_value() || taken ? taken : seen;

@@ -7,8 +7,8 @@
 //     return Answer(__func__, device, minor, [](const View& v) { return v.gpu.minor; });
 //   }
 //
-// Everything that is the same for all functions happens in Enter(), in this order: the library is initialised, the
-// handle means something, an injected fault takes effect, the driver is loaded, the GPU is not lost.
+// Everything that is the same for all functions happens in Enter(), in this order: the library is initialised, an
+// injected fault takes effect, the driver is loaded, the handle means something, the GPU is not lost.
 #pragma once
 
 #include <expected>

@@ -30,7 +30,7 @@ struct Bits {
 // A node is all we know of a socket.
 Outcome<std::vector<unsigned>> Cpus(const View& v, unsigned scope) {
   if (scope > 1) return Fail(kInvalidArgument);
-  const auto cpus = NearCpus(v.machine, v.gpu);
+  auto cpus = NearCpus(v.machine, v.gpu);
   if (cpus.empty()) return Fail(kNotSupported);
   return cpus;
 }
@@ -122,7 +122,7 @@ NVML(nvmlDeviceGetCpuAffinityWithinScope, Device device, unsigned words, unsigne
 NVML(nvmlDeviceGetMemoryAffinity, Device device, unsigned words, unsigned long* set, unsigned scope) {
   return Answer(__func__, device, Bits{set, words}, [&](const View& v) -> Outcome<std::vector<unsigned>> {
     if (scope > 1) return Fail(kInvalidArgument);
-    const auto nodes = NearNodes(v.machine, v.gpu);
+    auto nodes = NearNodes(v.machine, v.gpu);
     if (nodes.empty()) return Fail(kNotSupported);
     return nodes;
   });

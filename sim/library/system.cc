@@ -61,7 +61,7 @@ bool HasProcess(const Machine& machine, unsigned pid) {
 
 Outcome<std::string> ProcessName(const Machine& machine, unsigned pid) {
   if (const auto line = ReadFile(Format("/proc/{}/cmdline", pid)); line.has_value() && !line->empty()) {
-    return std::string(line->c_str());  // The first argument.
+    return line->substr(0, line->find('\0'));  // The first argument.
   }
   if (HasProcess(machine, pid)) return Format("simulated-{}", pid);
   return Fail(kNotFound);

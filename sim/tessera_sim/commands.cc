@@ -215,6 +215,25 @@ Output Plug(const Path& root, const std::string& gpu) {
   return Toggle(root, gpu, &Gpu::present, true, "is there");
 }
 
+Output Reset(const Path& root, const std::string& gpu) {
+  TESSERA_ASSIGN(const auto store, OpenStore(root));
+  const auto change = [](Machine&, Gpu& found) -> Result<void> {
+    if (!found.processes.empty()) {
+      return BadConfig("GpuInUse", Format("{} has processes", Label(found)), "end them first");
+    }
+    found.lost = false;
+    found.mig_mode = found.mig_pending;
+    found.instances.clear();
+    found.ecc.corrected_volatile = found.ecc.uncorrected_volatile = 0;
+    found.remapped.pending = false;
+    found.retired_pending = false;
+    found.recovery_action = 0;
+    return {};
+  };
+  TESSERA_ASSIGN(const Gpu now, ChangeGpu(*store, gpu, change));
+  return Format("{} is reset\n", Label(now));
+}
+
 Output UnloadDriver(const Path& root) {
   TESSERA_ASSIGN(const auto store, OpenStore(root));
   const auto change = [](Machine& machine) -> Result<void> {

@@ -47,6 +47,9 @@ Output Find(const Path& root, const std::string& gpu);
 // Out of the machine and back in.
 Output Unplug(const Path& root, const std::string& gpu);
 Output Plug(const Path& root, const std::string& gpu);
+// Refused while it has processes. Pending MIG mode takes effect; instances, volatile counters, a pending row remap, the
+// recovery advice and the loss of the GPU are gone.
+Output Reset(const Path& root, const std::string& gpu);
 Output UnloadDriver(const Path& root);
 // `version`: of the kernel module from now on; the library keeps its own, so that the two may disagree.
 Output ReloadDriver(const Path& root, const std::string& version);

@@ -100,6 +100,23 @@ TEST_F(CommandsTest, LostAndFoundUnpluggedAndPlugged) {
   EXPECT_FALSE(Now("1").lost);
 }
 
+TEST_F(CommandsTest, AResetCures) {
+  Use("mixed");
+  ASSERT_TRUE(Ecc(root(), "0", 1, 0));
+  ASSERT_TRUE(EnableMig(root(), "0", true));
+  ASSERT_TRUE(Set(root(), "0", {"remapped.pending=true", "recoveryAction=1"}));
+  ASSERT_TRUE(Lose(root(), "0"));
+  ASSERT_TRUE(Reset(root(), "0"));
+  EXPECT_FALSE(Now("0").lost);
+  EXPECT_EQ(Now("0").mig_mode, 1U);
+  EXPECT_EQ(Now("0").ecc.corrected_volatile, 0U);
+  EXPECT_EQ(Now("0").ecc.corrected_aggregate, 1U);
+  EXPECT_FALSE(Now("0").remapped.pending);
+  EXPECT_EQ(Now("0").recovery_action, 0U);
+  ASSERT_TRUE(Set(root(), "1", {"processes=[{pid: 7}]"}));
+  EXPECT_EQ(Reset(root(), "1").error().code(), "GpuInUse");
+}
+
 TEST_F(CommandsTest, FreshDriverForgets) {
   Use("mixed");
   ASSERT_TRUE(Ecc(root(), "0", 1, 0));

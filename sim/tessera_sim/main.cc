@@ -123,6 +123,7 @@ void AddPresence(CLI::App& app, Program& program) {
   add("find", "Undo lose", Find);
   add("unplug", "Take a GPU out of the machine", Unplug);
   add("plug", "Put it back, working", Plug);
+  add("reset", "Reset a GPU: what is pending takes effect, what a reset cures is cured", Reset);
 }
 
 void AddDriver(CLI::App& app, Program& program) {
@@ -186,7 +187,7 @@ void AddFaults(CLI::App& app, Program& program) {
       ->check(CLI::Range(0.0, 86400.0))
       ->type_name("SECONDS");
   add->add_flag("--crash", o->crash, "Kill the calling process");
-  add->add_flag("--garbage", o->garbage, "Answer success without an answer");
+  add->add_flag("--garbage", o->garbage, "Answer success and nonsense");
   AddRooted(*group, program, "list", "List the faults", [&program] { return ListFaults(program.root); });
   AddRooted(*group, program, "clear", "Remove faults", [&program, o] { return ClearFaults(program.root, o->function); })
       ->add_option("function", o->function, "Only of this function")

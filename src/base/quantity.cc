@@ -105,7 +105,7 @@ std::optional<Unit> ReadSuffix(std::string_view suffix) {
 bool TakesFastPath(const Parts& parts, const Unit& unit) {
   const auto digits = static_cast<std::int64_t>(std::max<std::size_t>(parts.whole.size(), 1));
   const auto places = static_cast<std::int64_t>(parts.fraction.size());
-  if (unit.format == QuantityFormat::kBinarySi) return places == 0 && digits + 3 * unit.power <= 14;
+  if (unit.format == QuantityFormat::kBinarySi) return places == 0 && digits + std::int64_t{3} * unit.power <= 14;
   return digits + places <= 18 && unit.exponent - places >= kNano;
 }
 

@@ -69,7 +69,7 @@ class Quantity {
 
   // By value alone: 1Gi equals 1024Mi.
   std::weak_ordering operator<=>(const Quantity& other) const;
-  bool operator==(const Quantity& other) const { return *this <=> other == 0; }
+  bool operator==(const Quantity& other) const { return (*this <=> other) == 0; }
 
  private:
   struct Decimal;

@@ -30,7 +30,7 @@ class BoundedQueue {
   [[nodiscard]] bool TryPush(const T& item) { return TryPush(T(item)); }
 
   // Waits for an item. Nothing when `stop` is requested, or when closed and drained.
-  std::optional<T> Pop(std::stop_token stop) {
+  std::optional<T> Pop(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, stop, [this] { return closed_ || !items_.empty(); });
     if (stop.stop_requested() || items_.empty()) return std::nullopt;

@@ -21,7 +21,7 @@ TEST(BoundedQueue, StopWakesAWaiter) {
   BoundedQueue<int> queue(1);
   bool ended = false;
   {
-    const std::jthread waiter([&](std::stop_token stop) { ended = !queue.Pop(stop).has_value(); });
+    const std::jthread waiter([&](const std::stop_token& stop) { ended = !queue.Pop(stop).has_value(); });
   }  // Requests stop, then joins.
   EXPECT_TRUE(ended);
 }

@@ -35,7 +35,7 @@ struct Semver {
   // Precedence: a pre-release comes before its release. The build does not count, not even for equality: CEL and
   // Kubernetes compare so.
   std::weak_ordering operator<=>(const Semver& other) const;
-  bool operator==(const Semver& other) const { return *this <=> other == 0; }
+  bool operator==(const Semver& other) const { return (*this <=> other) == 0; }
 
   std::string ToString() const;  // "1.2.3-rc.1+build.5"
 };

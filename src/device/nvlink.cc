@@ -10,6 +10,8 @@
 namespace tessera::device {
 namespace {
 
+constexpr unsigned kFabricCompleted = 3;
+
 // Disjoint sets with path halving: small, and the order of joining does not show.
 class Sets {
  public:
@@ -24,8 +26,15 @@ class Sets {
   std::vector<std::size_t> parent_;
 };
 
+// A GPU that belongs to a fabric reaches nobody before Fabric Manager has registered it.
+bool FabricAllows(const nvml::GpuFacts& gpu) {
+  constexpr unsigned kNotSupported = 0;
+  if (!gpu.fabric || gpu.fabric->state == kNotSupported) return true;
+  return gpu.fabric->state == kFabricCompleted && gpu.fabric->status == nvml::abi::kSuccess;
+}
+
 bool UsesNvLink(const nvml::GpuFacts& gpu) {
-  if (gpu.mig_enabled == true) return false;
+  if (gpu.mig_enabled == true || !FabricAllows(gpu)) return false;
   for (const nvml::NvLinkFacts& link : gpu.links) {
     if (link.active) return true;
   }
@@ -34,8 +43,7 @@ bool UsesNvLink(const nvml::GpuFacts& gpu) {
 
 // "<cluster uuid>.<clique>" for a GPU that joined a fabric beyond its machine, else empty.
 std::string FabricIsland(const nvml::GpuFacts& gpu) {
-  constexpr unsigned kCompleted = 3;
-  if (!gpu.fabric || gpu.fabric->state != kCompleted || gpu.fabric->status != nvml::abi::kSuccess) return {};
+  if (!gpu.fabric || gpu.fabric->state != kFabricCompleted) return {};
   // A zero UUID: NVLink inside the machine only.
   if (gpu.fabric->cluster_uuid.find_first_not_of("0-") == std::string::npos) return {};
   return Format("{}.{}", gpu.fabric->cluster_uuid, gpu.fabric->clique_id);

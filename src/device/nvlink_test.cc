@@ -51,9 +51,11 @@ TEST(NvLinkIslands, AFabricBeyondTheMachineNamesTheIsland) {
   for (auto& gpu : gpus) LinkToSwitch(gpu);
   const std::string cluster = "11111111-2222-3333-4444-555555555555";
   gpus[0].fabric = gpus[1].fabric = nvml::FabricFacts{3, 0, cluster, 4, std::nullopt};
-  gpus[2].fabric = nvml::FabricFacts{3, 999, cluster, 4, std::nullopt};  // Its registration failed.
+  gpus[2].fabric = nvml::FabricFacts{3, 999, cluster, 4, std::nullopt};  // Its registration failed …
   gpus[3].fabric = nvml::FabricFacts{3, 0, "00000000-0000-0000-0000-000000000000", 0, std::nullopt};
-  EXPECT_THAT(NvLinkIslands(gpus), ElementsAre(cluster + ".4", cluster + ".4", "a", "a"));
+  EXPECT_THAT(NvLinkIslands(gpus), ElementsAre(cluster + ".4", cluster + ".4", "", "a"));
+  gpus[0].fabric->state = 2;  // … and this one is not through yet.
+  EXPECT_THAT(NvLinkIslands(gpus), ElementsAre("", cluster + ".4", "", "b"));
 }
 
 TEST(NvLinkVersion, IsTheMarketingNumber) {

@@ -1,5 +1,8 @@
 #include "device/slices.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/text.h"
 
 namespace tessera::device {
@@ -93,6 +96,10 @@ api::Device MakeApiDevice(const Snapshot& snapshot, const Device& device) {
   for (const std::string_view name : kLeftOutFirst) {
     if (out.attributes.size() + out.capacity.size() <= api::kMaxAttributesAndCapacities) break;
     out.attributes.erase(std::string(name));
+  }
+  // No GPU of today has so many memory slices; one that does still gets a valid device.
+  while (out.attributes.size() + out.capacity.size() > api::kMaxAttributesAndCapacities) {
+    out.capacity.erase(std::prev(out.capacity.upper_bound("memorySlice~")));
   }
   return out;
 }

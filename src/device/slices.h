@@ -29,7 +29,7 @@ std::vector<api::ResourceSlice> MakeSlices(const Snapshot& snapshot, const Pool&
 // in the order of kLeftOutFirst.
 api::Device MakeApiDevice(const Snapshot& snapshot, const Device& device);
 
-// The attributes a device can do without, first to go first. Everything else fits at all times.
+// The attributes a device can do without, first to go first. Should that not be enough, memory slices go, highest first.
 inline constexpr std::string_view kLeftOutFirst[] = {"persistenceMode", "pcieWidth",  "pcieGeneration", "gpuModuleID",
                                                      "serial",          "eccEnabled", "nvswitch",       "nvlinkVersion",
                                                      "nvlinkCount",     "pcieBusID",  "addressingMode", "migProfile"};

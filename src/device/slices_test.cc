@@ -100,6 +100,15 @@ TEST(Slices, AtTheLimitTheLeastImportantGoFirst) {
   EXPECT_THAT(device.capacity, Contains(Key("memorySlice7")));
 }
 
+TEST(Slices, AGpuOfTheFutureStillFits) {
+  Device device = WholeGpuMig();
+  device.mig->placement_size = 16;
+  const api::Device out = MakeApiDevice(With({}), device);
+  EXPECT_EQ(out.attributes.size() + out.capacity.size(), api::kMaxAttributesAndCapacities);
+  EXPECT_THAT(out.capacity, Contains(Key("memory")));
+  EXPECT_THAT(out.attributes, Contains(Key("profile")));
+}
+
 TEST(Slices, UnknownIsNotPublished) {
   Device device;
   device.name = "gpu-0";

@@ -92,6 +92,9 @@ Gpu MakeGpu(const nvml::GpuFacts& facts, const std::string& island, const std::m
   return gpu;
 }
 
+constexpr std::string_view kResetAdvice =
+    "; check the kernel log for Xid messages, and reset the GPU if it stays (nvidia-smi --gpu-reset)";
+
 std::string GapsText(const std::vector<nvml::Gap>& gaps) {
   if (gaps.empty()) return "the driver does not say";
   std::vector<std::string> parts;
@@ -115,7 +118,7 @@ std::vector<nvml::Gap> MigGaps(const std::vector<nvml::Gap>& gaps) {
 
 // A GPU that cannot be offered, or nothing.
 std::optional<Withheld> WhyWithheld(const nvml::GpuFacts& facts) {
-  const std::string name = facts.minor ? Format("gpu-{}", *facts.minor) : Format("GPU {}", facts.index);
+  const std::string name = facts.minor ? Format("gpu-{}", *facts.minor) : Format("GPU at index {}", facts.index);
   const Withheld base{name, facts.uuid, facts.name, {}, {}};
   const auto because = [&base](std::string code, std::string reason) {
     Withheld withheld = base;
@@ -124,9 +127,8 @@ std::optional<Withheld> WhyWithheld(const nvml::GpuFacts& facts) {
     return withheld;
   };
   if (facts.uuid.empty() || !facts.minor) {
-    return because("GpuUnreadable", Format("its {} cannot be read: {}; check the kernel log for Xid messages and reset "
-                                           "the GPU (nvidia-smi --gpu-reset)",
-                                           facts.uuid.empty() ? "UUID" : "minor number", GapsText(facts.gaps)));
+    return because("GpuUnreadable", Format("its {} cannot be read: {}{}", facts.uuid.empty() ? "UUID" : "minor number",
+                                           GapsText(facts.gaps), kResetAdvice));
   }
   if (facts.name == "DGX Display" || facts.name == "NVIDIA DGX Display") {
     return because("DisplayOnly", "it drives the display of a DGX Station and is not for compute");
@@ -134,11 +136,11 @@ std::optional<Withheld> WhyWithheld(const nvml::GpuFacts& facts) {
   // A GPU in MIG mode offered whole would be a wrong device in a pod, so not knowing is not enough.
   const std::vector<nvml::Gap> mig_gaps = MigGaps(facts.gaps);
   if (!facts.mig_enabled && !mig_gaps.empty()) {
-    return because("MigUnreadable", Format("its MIG mode cannot be read: {}", GapsText(mig_gaps)));
+    return because("MigUnreadable", Format("its MIG mode cannot be read: {}{}", GapsText(mig_gaps), kResetAdvice));
   }
   if (facts.mig_enabled == true && facts.mig_devices.empty()) {
     if (!mig_gaps.empty()) {
-      return because("MigUnreadable", Format("its MIG devices cannot be read: {}", GapsText(mig_gaps)));
+      return because("MigUnreadable", Format("its MIG devices cannot be read: {}{}", GapsText(mig_gaps), kResetAdvice));
     }
     return because("MigWithoutDevices",
                    "MIG mode is on and it has no MIG devices; create some (nvidia-smi mig -cgi … "
@@ -187,7 +189,7 @@ void AddMigDevices(const nvml::GpuFacts& facts, const Gpu& gpu, Snapshot& snapsh
       auto gaps = mig.gaps;
       gaps.insert(gaps.end(), facts.gaps.begin(), facts.gaps.end());
       snapshot.withheld.push_back({Format("gpu-{} MIG {}", gpu.minor, mig.index), mig.uuid, gpu.product_name,
-                                   "MigUnreadable", Format("it cannot be read: {}", GapsText(gaps))});
+                                   "MigUnreadable", Format("it cannot be read: {}{}", GapsText(gaps), kResetAdvice)});
       continue;
     }
     Device device{{}, gpu, MakeMig(mig, *profile, gpu.memory_bytes.value_or(0)), facts.gaps};
@@ -199,10 +201,13 @@ void AddMigDevices(const nvml::GpuFacts& facts, const Gpu& gpu, Snapshot& snapsh
 
 // What the order of publication compares: see MakeSnapshot().
 auto PackingOrder(const Device& device) {
-  const std::uint64_t memory = device.mig ? device.mig->memory_bytes : device.gpu.memory_bytes.value_or(0);
-  return std::tuple(memory, std::string_view(device.gpu.nvlink_island), device.gpu.place.numa_node.value_or(-1),
-                    device.gpu.minor, device.mig ? device.mig->placement_start : 0,
-                    device.mig ? device.mig->compute_instance : 0);
+  const Gpu& gpu = device.gpu;
+  static const Mig kNone;
+  const Mig& mig = device.mig ? *device.mig : kNone;
+  const std::uint64_t memory = device.mig ? mig.memory_bytes : gpu.memory_bytes.value_or(0);
+  const bool special = mig.profile.find('+') != std::string::npos;  // 1g.5gb+me: there is but one on a GPU.
+  return std::tuple(memory, mig.multiprocessors, special, std::string_view(gpu.nvlink_island),
+                    gpu.place.numa_node.value_or(-1), gpu.minor, mig.placement_start, mig.compute_instance);
 }
 
 // Two devices of one name or UUID would make the whole pool invalid to the scheduler: the later one is withheld.
@@ -212,8 +217,8 @@ void WithholdDuplicates(Snapshot& snapshot) {
   std::erase_if(snapshot.devices, [&](const Device& device) {
     const std::string& uuid = device.mig ? device.mig->uuid : device.gpu.uuid;
     if (names.insert(device.name).second && uuids.insert(uuid).second) return false;
-    snapshot.withheld.push_back({device.name, uuid, device.gpu.product_name, "DuplicateIdentity",
-                                 "the driver gives its name or UUID to two devices; reload the driver"});
+    snapshot.withheld.push_back({device.name + " (a second one)", uuid, device.gpu.product_name, "DuplicateIdentity",
+                                 "the driver gives its minor or UUID to two devices; reload the driver"});
     return true;
   });
 }

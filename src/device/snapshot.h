@@ -58,7 +58,7 @@ struct Device {
 
 // A GPU or MIG device that exists but is not offered, and why.
 struct Withheld {
-  std::string name;  // "gpu-3", or "GPU 3" when not even its minor is known.
+  std::string name;  // "gpu-3", or "GPU at index 3" when not even its minor is known.
   std::string uuid;  // May be empty.
   std::string product_name;
   std::string code;    // "GpuUnreadable", "MigWithoutDevices", …
@@ -78,8 +78,9 @@ struct Snapshot {
 // Facts of NVML and of the PCI bus (by Linux bus id), put together. One bad GPU never hides the others.
 //
 // The scheduler takes the first device that fits, so the order is the packing policy: the smallest memory first (a
-// claim that any device satisfies must not take the largest), then by NVLink island and NUMA node, so that what is
-// used up fills one before it opens the next, then by minor and placement.
+// claim that any device satisfies must not take the largest), the fewest multiprocessors, plain MIG profiles before the
+// one with media engines, then by NVLink island and NUMA node, so that what is used up fills one before it opens the
+// next, then by minor and placement.
 Snapshot MakeSnapshot(const nvml::MachineFacts& facts, const std::map<std::string, PciPlace>& places);
 
 }  // namespace tessera::device

@@ -25,7 +25,7 @@ void Describe(F& f, Gpu& g) {
   f.Optional("persistenceMode", g.persistence);
   f.Optional("pcieGeneration", g.pcie_generation);
   f.Optional("pcieWidth", g.pcie_width);
-  f.Optional("moduleID", g.module_id);
+  f.Optional("gpuModuleID", g.module_id);
   f.Optional("recoveryAction", g.recovery_action);
   f.Optional("migEnabled", g.mig_enabled);
   f.Optional("nvlinkIsland", g.nvlink_island);

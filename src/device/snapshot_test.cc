@@ -55,6 +55,21 @@ TEST(Snapshot, PublishesTheLeastFragmentingFirst) {
   EXPECT_THAT(snapshot.withheld, IsEmpty());
 }
 
+TEST(Snapshot, AmongEqualMemoryTheScarceComeLast) {
+  nvml::MachineFacts facts;
+  facts.gpus = {MigFacts(0)};
+  facts.gpus[0].mig_profiles = {{0, 19, 1, 7, 14, 1, 0, 0, 0, 0, 9856},
+                                {7, 20, 1, 1, 14, 1, 1, 0, 1, 1, 9856},
+                                {2, 9, 3, 2, 42, 3, 2, 0, 0, 0, 40192},
+                                {3, 5, 4, 1, 56, 4, 2, 0, 0, 0, 40192}};
+  facts.gpus[0].mig_devices = {{0, "MIG-4g", 1U, 0U, 5U, 0, 4, 4U, std::nullopt, {}},
+                               {1, "MIG-3g", 2U, 0U, 9U, 4, 4, 3U, std::nullopt, {}}};
+  EXPECT_THAT(Names(MakeSnapshot(facts, {})), ElementsAre("gpu-0-mig-3g40gb-9-4", "gpu-0-mig-4g40gb-5-0"));
+  facts.gpus[0].mig_devices = {{0, "MIG-me", 7U, 0U, 20U, 0, 1, 1U, std::nullopt, {}},
+                               {1, "MIG-1g", 8U, 0U, 19U, 1, 1, 1U, std::nullopt, {}}};
+  EXPECT_THAT(Names(MakeSnapshot(facts, {})), ElementsAre("gpu-0-mig-1g10gb-19-1", "gpu-0-mig-1g10gb-me-20-0"));
+}
+
 TEST(Snapshot, VersionsBecomeSemver) {
   nvml::MachineFacts facts;
   facts.driver_version = "570.158.01";
@@ -79,7 +94,7 @@ TEST(Snapshot, OneBadGpuDoesNotHideTheOthers) {
   EXPECT_EQ(snapshot.withheld[0].name, "gpu-1");
   EXPECT_EQ(snapshot.withheld[0].code, "GpuUnreadable");
   EXPECT_THAT(snapshot.withheld[0].reason, HasSubstr("nvmlDeviceGetUUID: GPU is lost (15)"));
-  EXPECT_EQ(snapshot.withheld[1].name, "GPU 2");
+  EXPECT_EQ(snapshot.withheld[1].name, "GPU at index 2");
 }
 
 TEST(Snapshot, AGpuWhoseMigModeIsNotKnownIsNotOfferedWhole) {

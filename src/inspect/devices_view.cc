@@ -83,6 +83,15 @@ std::vector<Cell> WideCells(const Device& device) {
           {OrDash(gpu.serial)}};
 }
 
+// What the driver did not tell about devices that are offered all the same.
+std::string GapsText(const Snapshot& snapshot) {
+  std::string text;
+  for (const Device& device : snapshot.devices) {
+    for (const nvml::Gap& gap : device.gaps) text += Format("  {}: {}: {}\n", device.name, gap.function, gap.reason);
+  }
+  return text.empty() ? text : "\nRead in part:\n" + text;
+}
+
 std::string RenderTable(const Snapshot& snapshot, bool wide, bool color) {
   Table table(Header(wide));
   IslandNames islands;
@@ -111,9 +120,11 @@ std::string RenderTable(const Snapshot& snapshot, bool wide, bool color) {
   out += devices.empty() ? "No GPU is offered.\n" : table.Print(color);
   if (!snapshot.withheld.empty()) out += "\nNot offered:\n";
   for (const Withheld& withheld : snapshot.withheld) {
-    out += Format("  {}{}: {}\n", Paint(withheld.name, Tone::kBad, color),
-                  withheld.product_name.empty() ? "" : Format(" ({})", withheld.product_name), withheld.reason);
+    out += Format("  {}{}: {} [{}]\n", Paint(withheld.name, Tone::kBad, color),
+                  withheld.product_name.empty() ? "" : Format(" ({})", withheld.product_name), withheld.reason,
+                  withheld.code);
   }
+  out += GapsText(snapshot);
   return out;
 }
 

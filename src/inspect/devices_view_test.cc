@@ -26,6 +26,7 @@ device::Snapshot Sample() {
   gpu.gpu.place = {"pci0000:3a", 1};
   gpu.gpu.nvlink_island = "GPU-0";
   device::Device mig = gpu;
+  gpu.gaps = {{"nvmlDeviceGetName", "Unknown Error (999)"}};
   mig.name = "gpu-0-mig-1g18gb-19-0";
   mig.gpu.index = 0;
   mig.gpu.nvlink_island.clear();
@@ -46,10 +47,13 @@ TEST(DevicesView, TableIsByIndexAndSaysWhatIsMissing) {
       "\n"
       "INDEX   NAME                    PRODUCT       MEMORY    MIG       NUMA   PCIE ROOT    NVLINK   HEALTH\n"
       "0       gpu-0-mig-1g18gb-19-0   NVIDIA H200   16 GiB    1g.18gb   1      pci0000:3a   -        needs a reset\n"
-      "1       gpu-1                   NVIDIA H200   140 GiB   off       1      pci0000:3a   A        ok\n"
+      "1       gpu-1                   NVIDIA H200   140 GiB   off       1      pci0000:3a   A        ok, partly read\n"
       "\n"
       "Not offered:\n"
-      "  gpu-3: its UUID cannot be read\n");
+      "  gpu-3: its UUID cannot be read [GpuUnreadable]\n"
+      "\n"
+      "Read in part:\n"
+      "  gpu-1: nvmlDeviceGetName: Unknown Error (999)\n");
 }
 
 TEST(DevicesView, WideAddsIdentity) {

@@ -144,6 +144,8 @@ class HostedLibrary::Host {
 HostedLibrary::HostedLibrary(HostOptions options)
     : options_([&] {
         if (options.driver_roots.empty()) options.driver_roots = DefaultDriverRoots();
+        // Absolute, because links below a root are resolved inside it.
+        for (auto& root : options.driver_roots) root = std::filesystem::absolute(root).lexically_normal();
         return std::move(options);
       }()) {}
 
@@ -208,7 +210,10 @@ Result<std::string> HostedLibrary::Await(steady_clock::time_point deadline) {
   for (;;) {
     const std::uint32_t function = progress.function.load(std::memory_order_acquire);
     const milliseconds limit = MayBeSlow(function) ? options_.slow_call_deadline : options_.call_deadline;
-    TESSERA_ASSIGN(auto message, receiver.Receive(std::max(limit / 8, milliseconds(1))));
+    // Looks up often enough to notice a hang within an eighth of its deadline.
+    const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
+    TESSERA_ASSIGN(auto message, receiver.Receive(std::clamp(options_.call_deadline / 8, milliseconds(1),
+                                                             std::max(left, milliseconds(1)))));
     if (message) return std::move(*message);
 
     const auto now = steady_clock::now();

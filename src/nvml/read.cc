@@ -307,7 +307,8 @@ void ReadMigPlacement(Caller& call, abi::Device parent, unsigned gpu_instance, M
   if (!handle) return;
   const auto info = call.Ask<Fn::nvmlGpuInstanceGetInfo, abi::GpuInstanceInfo>(*handle);
   if (!info) return;
-  if (info->placement.start > 64 || info->placement.size == 0 || info->placement.size > 64) {
+  constexpr unsigned kMaxSlices = 16;  // Twice what any GPU has.
+  if (info->placement.start >= kMaxSlices || info->placement.size == 0 || info->placement.size > kMaxSlices) {
     return call.Note(Fn::nvmlGpuInstanceGetInfo, "answered with garbage");
   }
   mig.profile_id = info->profileId;

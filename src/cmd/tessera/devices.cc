@@ -22,8 +22,11 @@ Result<device::Recording> ReadMachine(const DevicesOptions& options) {
 
 Result<device::Recording> ReadRecording(const std::string& file) {
   TESSERA_ASSIGN(const std::string text, ReadFile(file));
-  TESSERA_ASSIGN(const json::Value value, json::ParseJson(text));
-  return json::Decode<device::Recording>(value, json::Unknown::kIgnore);
+  const auto value = json::ParseJson(text);
+  auto recording = value.has_value() ? json::Decode<device::Recording>(*value, json::Unknown::kIgnore)
+                                     : std::unexpected(value.error());
+  if (!recording.has_value()) return std::unexpected(std::move(recording).error().Wrap("reading " + file));
+  return recording;
 }
 
 // From the real machine, a simulated one, or a file.

@@ -9,7 +9,7 @@ inline constexpr int kExitFine = 0;
 inline constexpr int kExitProblem = 1;    // Found a problem: does not fit, unhealthy, no driver.
 inline constexpr int kExitUsage = 2;      // The command line is wrong.
 inline constexpr int kExitNoCluster = 3;  // The cluster cannot be reached.
-inline constexpr int kExitPartial = 4;    // Answered, but not all could be read.
+inline constexpr int kExitPartial = 4;    // Answered, but some device, node or object could not be read.
 
 // Says the error and what to do on standard error; kExitProblem.
 int Fail(const Error& error);

@@ -46,9 +46,8 @@ void AddDevices(CLI::App& app, DevicesOptions& options) {
   CLI::Option* root = devices->add_option("--driver-root", options.driver_root,
                                           "Where the NVIDIA driver is installed; default: / and /run/nvidia/driver");
   root->type_name("DIR")->check(CLI::ExistingDirectory);
-  devices->add_option("--sysfs-root", options.sysfs_root, "Where sysfs is mounted")
-      ->type_name("DIR")
-      ->capture_default_str();
+  CLI::Option* sysfs = devices->add_option("--sysfs-root", options.sysfs_root, "Where sysfs is mounted");
+  sysfs->type_name("DIR")->capture_default_str();
   devices->add_option("--node-name", options.view.node_name, "Node for -o slices; default: $NODE_NAME or the host name")
       ->type_name("NAME");
   devices->add_option("--timeout", options.timeout_seconds, "Seconds after which a driver that hangs is given up")
@@ -56,11 +55,12 @@ void AddDevices(CLI::App& app, DevicesOptions& options) {
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
   CLI::Option* simulate = devices->add_option("--simulate", options.simulate, "Show a simulated machine instead");
-  simulate->type_name("PROFILE")->excludes(root);
+  simulate->type_name("PROFILE")->excludes(root)->excludes(sysfs);
   devices->add_option("--record", options.record, "Also write everything that was read to FILE")->type_name("FILE");
   devices->add_option("--replay", options.replay, "Show what such a FILE holds instead")
       ->type_name("FILE")
       ->excludes(root)
+      ->excludes(sysfs)
       ->excludes(simulate);
 }
 

@@ -19,7 +19,7 @@ class OpenApi {
   std::vector<std::string> Check(const json::Value& value, std::string_view type) const;
 
  private:
-  void CheckNode(const json::Value& value, const json::Object& schema, const std::string& path,
+  void CheckNode(const json::Value& value, const json::Object& unresolved, const std::string& path,
                  std::vector<std::string>& faults) const;
   const json::Object& Resolve(const json::Object& schema) const;
 

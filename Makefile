@@ -25,8 +25,9 @@ check: ## Build and run the tests of one preset (PRESET=dev, asan or tsan)
 	cmake --build --preset $(PRESET) --parallel $(JOBS)
 	ctest --preset $(PRESET) --parallel $(JOBS)
 
-install: all ## Install into $(DESTDIR)$(PREFIX)
-	DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
+install: ## Install what `make` built into $(DESTDIR)$(PREFIX)
+	@test -e build/release/bin/tessera || { echo "nothing is built yet: run make first"; exit 1; }
+	@DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
 
 lint: ## Run clang-tidy over what changed since it last passed
 	@tools/setup build test quality

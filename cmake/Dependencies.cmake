@@ -15,7 +15,7 @@ add_library(tessera::fmt ALIAS tessera_fmt)
 target_include_directories(tessera_fmt SYSTEM INTERFACE ${FMT_INCLUDE_DIR})
 
 find_path(YAML_INCLUDE_DIR yaml.h REQUIRED)
-find_library(YAML_LIBRARY NAMES libyaml.a yaml REQUIRED)
+find_library(YAML_LIBRARY NAMES libyaml.a REQUIRED) # The archive, so that programs need only glibc.
 add_library(tessera_yaml INTERFACE)
 add_library(tessera::yaml ALIAS tessera_yaml)
 target_include_directories(tessera_yaml SYSTEM INTERFACE ${YAML_INCLUDE_DIR})

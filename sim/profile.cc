@@ -76,7 +76,7 @@ Result<fs::path> DataDir() {
   if (const char* dir = std::getenv("TESSERA_SIM_DATA"); dir != nullptr && *dir != '\0') return fs::path(dir);
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  const fs::path dir = program.parent_path().parent_path() / "share/tessera/sim";
+  fs::path dir = program.parent_path().parent_path() / "share/tessera/sim";
   if (error || !fs::is_directory(dir, error)) {
     return BadConfig("NoSimData", Format("the simulator's models and profiles are not in {}", dir.string()),
                      "set TESSERA_SIM_DATA to the directory that holds models/ and profiles/");

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <climits>
 #include <mutex>
+#include <ranges>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -136,8 +137,8 @@ Result<std::vector<Event>> ReadEvents(const fs::path& path, std::uint64_t after)
   TESSERA_ASSIGN(const std::string text, ReadFile(path));
   const auto lines = Lines(text);
   std::vector<Event> events;
-  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {  // A listener is rarely far behind.
-    auto event = ParseEvent(*line);
+  for (const auto& line : std::views::reverse(lines)) {  // A listener is rarely far behind.
+    auto event = ParseEvent(line);
     if (!event) return std::unexpected(std::move(event).error().Wrap(path.string()));
     if (event->sequence <= after) break;
     events.push_back(*event);

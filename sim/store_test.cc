@@ -126,7 +126,7 @@ TEST_F(StoreTest, ConcurrentUpdatesLoseNothing) {
     }));
   }
   for (const pid_t child : children) EXPECT_EQ(Join(child), 0);
-  EXPECT_EQ(store_->Read().value()->next_uuid, before + kProcesses * kUpdates);
+  EXPECT_EQ(store_->Read().value()->next_uuid, before + std::uint64_t{kProcesses} * kUpdates);
 }
 
 TEST_F(StoreTest, EventsArriveInOrderAndOnce) {

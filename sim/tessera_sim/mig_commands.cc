@@ -19,7 +19,7 @@ Result<Gpu> ChangeMig(const Path& root, const std::string& gpu,
     }
     return change(machine, found);
   };
-  TESSERA_ASSIGN(const Gpu now, ChangeGpu(*store, gpu, change_mig));
+  TESSERA_ASSIGN(Gpu now, ChangeGpu(*store, gpu, change_mig));
   Event event;
   event.minor = now.minor;
   event.type = nvml::abi::kEventMigConfigChange;

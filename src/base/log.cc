@@ -72,26 +72,26 @@ std::string TextLine(char severity, std::chrono::system_clock::time_point now, c
 }
 
 // {"ts":1580306777045.123,"caller":"file.cc:12","msg":"message","v":0,"key":"value"}, as Kubernetes components write.
-std::string JsonLine(char severity, std::chrono::system_clock::time_point now, const std::source_location& where,
-                     std::string_view message, const std::vector<Field>& fields) {
+std::string JsonLine(char severity, int level, std::chrono::system_clock::time_point now,
+                     const std::source_location& where, std::string_view message, const std::vector<Field>& fields) {
   using namespace std::chrono;
   const auto micros = duration_cast<microseconds>(now.time_since_epoch()).count();
   std::string line = tessera::Format(R"({{"ts":{}.{:03},"caller":{},"msg":{})", micros / 1000, micros % 1000,
                                      JsonQuote(tessera::Format("{}:{}", BaseName(where.file_name()), where.line())),
                                      JsonQuote(message));
-  if (severity == 'I') line += R"(,"v":0)";
+  if (severity == 'I') line += tessera::Format(R"(,"v":{})", level);
   if (severity == 'W') line += R"(,"severity":"warning")";
   for (const Field& field : fields) line += ',' + JsonQuote(field.key) + ':' + Scalar(field.value, JsonQuote);
   return line + "}\n";
 }
 
-void Write(char severity, std::string_view message, const std::vector<Field>& fields,
+void Write(char severity, int level, std::string_view message, const std::vector<Field>& fields,
            const std::source_location& where) {
   State& state = TheState();
   const std::lock_guard lock(state.mutex);
   const Clock& clock = state.options.clock != nullptr ? *state.options.clock : SystemClock();
   const std::string line = state.options.format == Format::kJson
-                               ? JsonLine(severity, clock.Now(), where, message, fields)
+                               ? JsonLine(severity, level, clock.Now(), where, message, fields)
                                : TextLine(severity, clock.Now(), where, message, fields);
   if (state.options.sink) {
     state.options.sink(line);
@@ -112,17 +112,23 @@ void Configure(Options options) {
 
 bool V(int level) { return level <= TheState().verbosity.load(std::memory_order_relaxed); }
 
-void Info(std::string_view message, Fields fields, std::source_location where) { Write('I', message, fields, where); }
+void Info(std::string_view message, Fields fields, std::source_location where) {
+  Write('I', 0, message, fields, where);
+}
+
+void Verbose(int level, std::string_view message, Fields fields, std::source_location where) {
+  if (V(level)) Write('I', level, message, fields, where);
+}
 
 void Warning(std::string_view message, Fields fields, std::source_location where) {
-  Write('W', message, fields, where);
+  Write('W', 0, message, fields, where);
 }
 
 void Failure(const Error& error, std::string_view message, Fields fields, std::source_location where) {
   const std::string text = error.Text();
   std::vector<Field> all{{"err", text}, {"code", error.code()}, {"kind", ToString(error.kind())}};
   all.insert(all.end(), fields.begin(), fields.end());
-  Write('E', message, all, where);
+  Write('E', 0, message, all, where);
 }
 
 }  // namespace tessera::log

@@ -1,7 +1,7 @@
 // base/log.h: structured, klog-compatible logging, so that a cluster's existing parsers work.
 //
 //   log::Info("Prepared claim", {{"claim", name}, {"devices", count}});
-//   if (log::V(4)) log::Info("Watch resumed", {{"version", version}});
+//   log::Verbose(4, "Watch resumed", {{"version", version}});
 //
 // One line per event, logged by whoever handles it: return an error or log it, never both. Safe from any thread.
 #pragma once
@@ -53,6 +53,9 @@ struct Field {
 using Fields = std::initializer_list<Field>;
 
 void Info(std::string_view message, Fields fields = {}, std::source_location where = std::source_location::current());
+// Only when messages of this level are wanted, and marked with it.
+void Verbose(int level, std::string_view message, Fields fields = {},
+             std::source_location where = std::source_location::current());
 void Warning(std::string_view message, Fields fields = {},
              std::source_location where = std::source_location::current());
 // The error's text, code and kind become the fields err, code and kind.

@@ -50,7 +50,11 @@ TEST_F(LogTest, JsonIsOneObjectPerLine) {
 }
 
 TEST_F(LogTest, VerbosityGates) {
-  Use(log::Format::kText, 2);
+  Use(log::Format::kJson, 2);
+  log::Verbose(4, "Quiet");
+  log::Verbose(2, "Heard");
+  ASSERT_EQ(lines_.size(), 1U);
+  EXPECT_THAT(lines_[0], HasSubstr(R"("msg":"Heard","v":2)"));
   EXPECT_TRUE(log::V(0));
   EXPECT_TRUE(log::V(2));
   EXPECT_FALSE(log::V(4));

@@ -301,8 +301,8 @@ void Quantity::Add(const Quantity& other) {
     *this = other;
   } else if (other.Sign() != 0) {
     const std::int64_t scale = std::min(scale_, other.scale_);
-    const auto a = wide_ ? std::nullopt : Scaled(unscaled_, scale_ - scale);
-    const auto b = other.wide_ ? std::nullopt : Scaled(other.unscaled_, other.scale_ - scale);
+    const auto a = wide_ ? std::nullopt : Scaled(unscaled_, std::int64_t{scale_} - scale);
+    const auto b = other.wide_ ? std::nullopt : Scaled(other.unscaled_, std::int64_t{other.scale_} - scale);
     std::int64_t sum = 0;
     if (a && b && !__builtin_add_overflow(*a, *b, &sum)) {
       unscaled_ = sum;
@@ -333,7 +333,8 @@ void Quantity::Negate() {
 std::int64_t Quantity::RoundedTo(int scale) const {
   const std::int64_t limit = Sign() < 0 ? kMin : kMax;
   if (Sign() == 0) return 0;
-  if (!wide_ && scale_ >= scale) return Scaled(unscaled_, scale_ - scale).value_or(limit);
+  const std::int64_t power = std::int64_t{scale_} - scale;  // The scale may be anything an int32 holds.
+  if (!wide_ && power >= 0) return Scaled(unscaled_, power).value_or(limit);
   Decimal value = ToDecimal();
   value.RoundAwayFromZero(scale);
   if (value.Magnitude() - scale > 19) return limit;

@@ -73,6 +73,14 @@ std::string_view Clip(std::string_view text, std::size_t limit) {
   return text.substr(0, limit);
 }
 
+bool IsDnsSubdomain(std::string_view text, std::size_t limit) {
+  if (text.size() > limit) return false;
+  return std::ranges::all_of(Split(text, '.'), [](std::string_view label) {
+    return !label.empty() && label.size() <= 63 && label.front() != '-' && label.back() != '-' &&
+           label.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string_view::npos;
+  });
+}
+
 std::string Quote(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {

@@ -34,6 +34,9 @@ std::string Join(std::span<const std::string> parts, std::string_view separator)
 // The longest prefix of at most `limit` bytes that does not cut a UTF-8 character in two.
 std::string_view Clip(std::string_view text, std::size_t limit);
 
+// Whether Kubernetes takes it as the name of a node: DNS labels of lower-case letters, digits and dashes, joined by dots.
+bool IsDnsSubdomain(std::string_view text, std::size_t limit = 253);
+
 // `text` in double quotes with quotes, backslashes and control characters escaped: safe for one log line.
 std::string Quote(std::string_view text);
 

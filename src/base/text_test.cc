@@ -29,6 +29,15 @@ TEST(Text, ClipKeepsCharactersWhole) {
   EXPECT_EQ(Clip("\xE2\x82\xAC", 2), "");
 }
 
+TEST(Text, DnsSubdomainsAreKubernetesNames) {
+  for (const std::string_view good : {"n", "node-1", "gpu-node.example.com", "0"})
+    EXPECT_TRUE(IsDnsSubdomain(good)) << good;
+  for (const std::string_view bad : {"", "Node", "a_b", "-a", "a-", "a..b", "a b", "."}) {
+    EXPECT_FALSE(IsDnsSubdomain(bad)) << bad;
+  }
+  EXPECT_FALSE(IsDnsSubdomain(std::string(64, 'a')));
+}
+
 TEST(Text, QuoteIsOneSafeLine) { EXPECT_EQ(Quote("a\"b\\c\nd\x01"), R"("a\"b\\c\nd\x01")"); }
 
 TEST(Text, ParseNumberTakesAllOrNothing) {

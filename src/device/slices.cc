@@ -1,9 +1,9 @@
 #include "device/slices.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "base/text.h"
+#include "nvml/vet.h"
 
 namespace tessera::device {
 namespace {
@@ -17,7 +17,9 @@ class Attributes {
     if (!value.empty()) device_.attributes[std::move(name)] = std::string(Clip(value, api::kMaxAttributeValue));
   }
   void Version(std::string name, const std::string& value) {
-    if (!value.empty()) device_.attributes[std::move(name)] = api::Version{value};
+    // A version cut short would be another version.
+    if (value.empty() || value.size() > api::kMaxAttributeValue) return;
+    device_.attributes[std::move(name)] = api::Version{value};
   }
   void Number(std::string name, std::optional<std::int64_t> value) {
     if (value) device_.attributes[std::move(name)] = *value;
@@ -57,7 +59,7 @@ void AddFullGpu(const Gpu& gpu, api::Device& device, Attributes& add) {
   add.Text("type", "gpu");
   add.Text("uuid", gpu.uuid);
   add.Text("nvlinkIsland", gpu.nvlink_island);
-  if (gpu.nvswitch) add.Number("nvlinkCount", gpu.nvlink_count);
+  if (gpu.nvlink_count > 0) add.Number("nvlinkCount", gpu.nvlink_count);
   add.Version("nvlinkVersion", gpu.nvlink_version);
   add.Flag("nvswitch", gpu.nvswitch);
   if (gpu.memory_bytes) device.capacity["memory"] = Quantity::FromBytes(static_cast<std::int64_t>(*gpu.memory_bytes));
@@ -98,8 +100,9 @@ api::Device MakeApiDevice(const Snapshot& snapshot, const Device& device) {
     out.attributes.erase(std::string(name));
   }
   // No GPU of today has so many memory slices; one that does still gets a valid device.
-  while (out.attributes.size() + out.capacity.size() > api::kMaxAttributesAndCapacities) {
-    out.capacity.erase(std::prev(out.capacity.upper_bound("memorySlice~")));
+  for (unsigned slice = nvml::kMostSlices * 2; slice-- > 0;) {
+    if (out.attributes.size() + out.capacity.size() <= api::kMaxAttributesAndCapacities) break;
+    out.capacity.erase(Format("memorySlice{}", slice));
   }
   return out;
 }

@@ -57,14 +57,14 @@ std::string AddressingModeName(std::optional<unsigned> mode) {
 
 void FillNvLink(const nvml::GpuFacts& facts, const std::string& island, Gpu& gpu) {
   gpu.nvlink_island = island;
-  if (facts.links.empty()) return;
-  gpu.nvswitch = false;
+  unsigned version = 0;
   for (const nvml::NvLinkFacts& link : facts.links) {
     if (!link.active) continue;
     ++gpu.nvlink_count;
-    if (link.version) gpu.nvlink_version = std::max(gpu.nvlink_version, NvLinkVersion(*link.version));
-    if (link.remote_type == nvml::abi::kRemoteSwitch) gpu.nvswitch = true;
+    version = std::max(version, link.version.value_or(0));
+    if (link.remote_type) gpu.nvswitch = gpu.nvswitch.value_or(false) || *link.remote_type == nvml::abi::kRemoteSwitch;
   }
+  gpu.nvlink_version = NvLinkVersion(version);
 }
 
 Gpu MakeGpu(const nvml::GpuFacts& facts, const std::string& island, const std::map<std::string, PciPlace>& places) {
@@ -157,14 +157,14 @@ const nvml::MigProfileFacts* FindProfile(const nvml::GpuFacts& gpu, std::optiona
 Mig MakeMig(const nvml::MigFacts& facts, const nvml::MigProfileFacts& profile, std::uint64_t gpu_memory) {
   Mig mig;
   mig.uuid = facts.uuid;
-  mig.profile = MigProfileName(profile, facts.compute_slices.value_or(profile.slices), gpu_memory);
+  mig.profile = MigProfileName(profile, *facts.compute_slices, gpu_memory);
   mig.gpu_instance = *facts.gpu_instance;
   mig.compute_instance = *facts.compute_instance;
   mig.profile_id = profile.id;
   mig.placement_start = facts.placement_start;
   mig.placement_size = facts.placement_size;
   mig.memory_bytes = profile.memory_mb << 20U;
-  const bool whole = facts.compute_slices.value_or(profile.slices) >= profile.slices;
+  const bool whole = *facts.compute_slices == profile.slices;
   mig.multiprocessors = whole ? profile.multiprocessors : facts.multiprocessors.value_or(profile.multiprocessors);
   mig.copy_engines = profile.copy_engines;
   mig.decoders = profile.decoders;
@@ -185,7 +185,9 @@ std::string MigName(const Gpu& gpu, const Mig& mig) {
 void AddMigDevices(const nvml::GpuFacts& facts, const Gpu& gpu, Snapshot& snapshot) {
   for (const nvml::MigFacts& mig : facts.mig_devices) {
     const nvml::MigProfileFacts* profile = FindProfile(facts, mig.profile_id);
-    if (mig.uuid.empty() || !mig.gpu_instance || !mig.compute_instance || profile == nullptr) {
+    // Not knowing how much of its GPU instance it has would offer a part as the whole.
+    const bool sized = profile != nullptr && mig.compute_slices && *mig.compute_slices <= profile->slices;
+    if (mig.uuid.empty() || !mig.gpu_instance || !mig.compute_instance || !sized) {
       auto gaps = mig.gaps;
       gaps.insert(gaps.end(), facts.gaps.begin(), facts.gaps.end());
       snapshot.withheld.push_back({Format("gpu-{} MIG {}", gpu.minor, mig.index), mig.uuid, gpu.product_name,
@@ -228,6 +230,7 @@ void WithholdDuplicates(Snapshot& snapshot) {
 Snapshot MakeSnapshot(const nvml::MachineFacts& facts, const std::map<std::string, PciPlace>& places) {
   Snapshot snapshot;
   snapshot.driver_version = facts.driver_version;
+  snapshot.gaps = facts.gaps;
   if (const auto version = Semver::Coerce(facts.driver_version)) snapshot.driver_semver = version->ToString();
   if (facts.cuda_version) {
     snapshot.cuda_driver_version = Format("{}.{}.0", *facts.cuda_version / 1000, *facts.cuda_version % 1000 / 10);

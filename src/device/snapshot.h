@@ -31,7 +31,7 @@ struct Gpu {
   std::string nvlink_island;        // GPUs with the same value reach each other over NVLink. Empty: no NVLink.
   unsigned nvlink_count = 0;        // Links that are up.
   std::string nvlink_version;       // "4.0.0"
-  std::optional<bool> nvswitch;     // Its links end in switches. Absent without links.
+  std::optional<bool> nvswitch;     // Its links end in switches. Absent when none is up.
   bool operator==(const Gpu&) const = default;
 };
 
@@ -72,6 +72,7 @@ struct Snapshot {
   std::string cuda_driver_version;  // "13.0.0"
   std::vector<Device> devices;      // In the order they are published in: see MakeSnapshot().
   std::vector<Withheld> withheld;
+  std::vector<nvml::Gap> gaps;  // What the driver did not tell about the machine as a whole.
   bool operator==(const Snapshot&) const = default;
 };
 

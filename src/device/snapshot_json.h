@@ -75,6 +75,7 @@ void Describe(F& f, Snapshot& s) {
   f.Optional("cudaDriverVersion", s.cuda_driver_version);
   f.Optional("devices", s.devices);
   f.Optional("withheld", s.withheld);
+  f.Optional("gaps", s.gaps);
 }
 
 }  // namespace tessera::device

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <tuple>
 
 #include "base/text.h"
 #include "device/slices.h"
@@ -86,6 +87,7 @@ std::vector<Cell> WideCells(const Device& device) {
 // What the driver did not tell about devices that are offered all the same.
 std::string GapsText(const Snapshot& snapshot) {
   std::string text;
+  for (const nvml::Gap& gap : snapshot.gaps) text += Format("  the machine: {}: {}\n", gap.function, gap.reason);
   for (const Device& device : snapshot.devices) {
     for (const nvml::Gap& gap : device.gaps) text += Format("  {}: {}: {}\n", device.name, gap.function, gap.reason);
   }

@@ -40,7 +40,8 @@ Result<int> Run(const fs::path& program, std::vector<std::string> arguments) {
   ::posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return FromErrno(error, "NoSimulator", "starting " + program.string());
   int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(pid, &status, 0) < 0) {
+    if (errno != EINTR) return FromErrno(errno, "SimulatorFailed", "waiting for " + program.string());
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -20,14 +20,16 @@ using String = boost::json::string;
 
 // What we take from outside. A ResourceSlice is at most 1.2 MB; nothing legitimate is deeper than this.
 inline constexpr std::size_t kMaxDepth = 64;
-inline constexpr std::size_t kMaxYamlNodes = 1'000'000;  // After aliases are expanded: no "billion laughs".
+// After aliases are expanded: no "billion laughs".
+inline constexpr std::size_t kMaxYamlNodes = 1'000'000;
+inline constexpr std::size_t kMaxYamlBytes = std::size_t{64} << 20;
 
 // One JSON document. Refuses duplicate keys, invalid UTF-8, trailing text, depth over kMaxDepth. The error says
 // line and column.
 Result<Value> ParseJson(std::string_view text);
 
 // All documents of a YAML stream, empty ones left out. Scalars resolve as Kubernetes does (YAML 1.1 booleans
-// included); duplicate keys, unknown tags and keys that are not strings are refused. JSON is YAML, so this reads both.
+// included); duplicate keys, unknown tags and keys that are not scalars are refused. JSON is YAML, so this reads both.
 Result<std::vector<Value>> ParseYaml(std::string_view text);
 
 // Keys in their own order. `indent` 0 is one line; otherwise that many spaces a level.

@@ -78,42 +78,50 @@ class Loader {
     return {};
   }
 
-  Result<void> Count(const Event& event, std::size_t depth, std::size_t nodes = 1) {
-    nodes_ += nodes;
-    if (nodes_ > kMaxYamlNodes) return Bad(event, "too many values");
+  // What a value costs once it is in the document.
+  struct Cost {
+    std::size_t nodes = 0, bytes = 0;
+  };
+
+  Result<void> Spend(const Event& event, std::size_t depth, Cost cost) {
+    spent_.nodes += cost.nodes;
+    spent_.bytes += cost.bytes;
+    if (spent_.nodes > kMaxYamlNodes) return Bad(event, "too many values");
+    if (spent_.bytes > kMaxYamlBytes) return Bad(event, "too much text");
     if (depth > kMaxDepth) return Bad(event, "nested too deeply");
     return {};
   }
 
   Result<Value> Node(const Event& event, std::size_t depth) {
-    TESSERA_TRY(Count(event, depth));
+    const bool scalar = event.raw.type == YAML_SCALAR_EVENT;
+    const Cost before = spent_;
+    TESSERA_TRY(Spend(event, depth, {1, scalar ? event.raw.data.scalar.length : 0}));
     switch (event.raw.type) {
       case YAML_ALIAS_EVENT: {
         const auto found = anchors_.find(View(event.raw.data.alias.anchor));
         if (found == anchors_.end()) return Bad(event, "alias to an unknown anchor");
-        TESSERA_TRY(Count(event, depth, found->second.nodes));
+        TESSERA_TRY(Spend(event, depth, found->second.cost));
         return found->second.value;
       }
       case YAML_SCALAR_EVENT:
-        return Remember(event.raw.data.scalar.anchor, 1, Scalar(event));
+        return Remember(event.raw.data.scalar.anchor, before, Scalar(event));
       case YAML_SEQUENCE_START_EVENT: {
-        const std::size_t before = nodes_;
         TESSERA_ASSIGN(Value array, Sequence(event, depth));
-        return Remember(event.raw.data.sequence_start.anchor, nodes_ - before + 1, std::move(array));
+        return Remember(event.raw.data.sequence_start.anchor, before, std::move(array));
       }
       case YAML_MAPPING_START_EVENT: {
-        const std::size_t before = nodes_;
         TESSERA_ASSIGN(Value object, Mapping(event, depth));
-        return Remember(event.raw.data.mapping_start.anchor, nodes_ - before + 1, std::move(object));
+        return Remember(event.raw.data.mapping_start.anchor, before, std::move(object));
       }
       default:
         return Bad(event, "unexpected content");
     }
   }
 
-  Result<Value> Remember(const yaml_char_t* anchor, std::size_t nodes, Result<Value> value) {
+  Result<Value> Remember(const yaml_char_t* anchor, const Cost& before, Result<Value> value) {
     if (anchor != nullptr && value.has_value()) {
-      anchors_.insert_or_assign(std::string(View(anchor)), Anchor{*value, nodes});
+      const Cost cost{spent_.nodes - before.nodes, spent_.bytes - before.bytes};
+      anchors_.insert_or_assign(std::string(View(anchor)), Anchor{*value, cost});
     }
     return value;
   }
@@ -147,6 +155,7 @@ class Loader {
       if (event.raw.type == YAML_MAPPING_END_EVENT) return Value(std::move(object));
       if (event.raw.type != YAML_SCALAR_EVENT) return Bad(event, "a key must be a string");
       const std::string key(Text(event.raw));
+      TESSERA_TRY(Spend(event, depth, {0, key.size()}));
       if (key == "<<" && event.raw.data.scalar.style == YAML_PLAIN_SCALAR_STYLE) {
         return Bad(event, "merge keys (<<) are not supported");
       }
@@ -160,12 +169,12 @@ class Loader {
 
   struct Anchor {
     Value value;
-    std::size_t nodes;  // What one alias to it adds to the document.
+    Cost cost;  // What one alias to it adds to the document.
   };
 
   yaml_parser_t parser_{};
   std::map<std::string, Anchor, std::less<>> anchors_;
-  std::size_t nodes_ = 0;
+  Cost spent_;
 };
 
 }  // namespace

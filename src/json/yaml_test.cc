@@ -65,6 +65,8 @@ TEST(ParseYaml, RefusesWithAPosition) {
     for (int n = 0; n < 9; ++n) laughs += "," + last;
     laughs += "]\n";
   }
+  std::string many_aliases;
+  for (int i = 0; i < 1000; ++i) many_aliases += "*a,";
   const std::array cases{
       Case{"a: 1\na: 2\n", "duplicate key \"a\" at line 2, column 1"},
       Case{"a: [1\n", "line"},
@@ -73,6 +75,7 @@ TEST(ParseYaml, RefusesWithAPosition) {
       Case{"a: !!python/object x\n", "is not supported"},
       Case{"a: &x {b: 1}\nc:\n  <<: *x\n", "merge keys"},
       Case{laughs, "too many values"},
+      Case{"a: &a " + std::string(100'000, 'x') + "\nb: [" + many_aliases + "*a]\n", "too much text"},
       Case{std::string(200, '[') + std::string(200, ']'), "nested too deeply"},
       Case{"a: \xFF\n", "line"},
       Case{"a: b: c\n", "line 1"},

@@ -68,10 +68,6 @@ inline constexpr unsigned kDriverVersionSize = 80;
 inline constexpr unsigned kNvmlVersionSize = 80;
 inline constexpr unsigned kGspVersionSize = 64;
 
-// Upper bounds for loops over links and profiles; a library may know fewer.
-inline constexpr unsigned kMaxNvLinks = 36;
-inline constexpr unsigned kGpuInstanceProfileCount = 18;
-inline constexpr unsigned kComputeInstanceProfileCount = 9;
 inline constexpr unsigned kNoInstance = 0xFFFFFFFFU;  // GI and CI ids where there is none.
 
 // The `version` member of a versioned struct.

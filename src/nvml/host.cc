@@ -75,7 +75,8 @@ std::expected<Library, std::string> OpenLibrary(const fs::path& root, const fs::
     const auto resolved = ResolveBelow(root, candidate);
     if (!resolved.has_value()) return std::unexpected("not there");
     path = *resolved;
-    if (!fs::is_regular_file(path)) return std::unexpected("not a file");
+    std::error_code error;
+    if (!fs::is_regular_file(path, error)) return std::unexpected("not a file");
   }
   void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
@@ -96,11 +97,10 @@ std::expected<Library, std::string> OpenLibrary(const fs::path& root, const fs::
   return Library(api, path);  // Never closed: real ones leave threads behind.
 }
 
-// A library that opens but does not initialise is an answer too, and better than "not found": the first such is kept.
 Result<MachineFacts> FindAndRead(const ReadRequest& request, std::optional<Library>& library, Progress& progress) {
   std::vector<fs::path> roots(request.driver_roots.begin(), request.driver_roots.end());
   std::vector<Attempt> attempts;
-  std::optional<Error> init_error;
+  std::optional<Error> init_error;  // A library that opens but does not initialise says more than "not found".
   for (const fs::path& root : roots) {
     for (const fs::path& candidate : Candidates(root)) {
       auto opened = OpenLibrary(root, candidate);
@@ -114,10 +114,12 @@ Result<MachineFacts> FindAndRead(const ReadRequest& request, std::optional<Libra
         return machine;
       }
       attempts.push_back({candidate, machine.error().message()});
-      if (!init_error) init_error = Error(machine.error()).Wrap(candidate.string());
+      if (!init_error) init_error = machine.error();
     }
   }
-  return std::unexpected(init_error ? *init_error : NotFound(roots, attempts));
+  const Error not_found = NotFound(roots, attempts);
+  if (!init_error) return std::unexpected(not_found);
+  return std::unexpected(Error(init_error->kind(), init_error->code(), not_found.message(), init_error->advice()));
 }
 
 Result<ReadRequest> ParseRequest(std::string_view message) {

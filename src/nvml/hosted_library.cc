@@ -14,6 +14,7 @@
 #include <cerrno>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "json/decode.h"
 #include "nvml/host.h"
@@ -27,29 +28,45 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 // Above the numbers that the host expects, so that moving one into place never overwrites the other.
-UniqueFd MoveUp(UniqueFd fd) { return UniqueFd{::fcntl(fd.get(), F_DUPFD_CLOEXEC, 10)}; }
+UniqueFd MoveUp(UniqueFd fd) { return fd ? UniqueFd{::fcntl(fd.get(), F_DUPFD_CLOEXEC, 10)} : UniqueFd(); }
 
-struct SpawnActions {
-  posix_spawn_file_actions_t raw;
-  SpawnActions() { ::posix_spawn_file_actions_init(&raw); }
-  SpawnActions(const SpawnActions&) = delete;
-  SpawnActions& operator=(const SpawnActions&) = delete;
-  ~SpawnActions() { ::posix_spawn_file_actions_destroy(&raw); }
+// How to start a program: its descriptors, and no signal blocked or ignored because ours is.
+struct SpawnPlan {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+
+  SpawnPlan() {
+    ::posix_spawn_file_actions_init(&files);
+    ::posix_spawnattr_init(&attributes);
+    sigset_t none;
+    sigset_t all;
+    ::sigemptyset(&none);
+    ::sigfillset(&all);
+    ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setsigdefault(&attributes, &all);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+  ~SpawnPlan() {
+    ::posix_spawn_file_actions_destroy(&files);
+    ::posix_spawnattr_destroy(&attributes);
+  }
 };
 
 Result<int> Spawn(const HostOptions& options, int socket, int page) {
-  SpawnActions actions;
+  SpawnPlan plan;
   // The driver library may print; our standard output belongs to our own program.
-  ::posix_spawn_file_actions_addopen(&actions.raw, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&actions.raw, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions.raw, socket, kHostSocket);
-  ::posix_spawn_file_actions_adddup2(&actions.raw, page, kHostPage);
+  ::posix_spawn_file_actions_addopen(&plan.files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_addopen(&plan.files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&plan.files, socket, kHostSocket);
+  ::posix_spawn_file_actions_adddup2(&plan.files, page, kHostPage);
   std::vector<std::string> arguments = HostArguments(::getpid(), options.idle);
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   pid_t pid = 0;
-  const int error = ::posix_spawn(&pid, options.program.c_str(), &actions.raw, nullptr, argv.data(), environ);
+  const int error = ::posix_spawn(&pid, options.program.c_str(), &plan.files, &plan.attributes, argv.data(), environ);
   if (error != 0) return FromErrno(error, "NvmlHost", "starting the NVML host " + options.program.string());
   return pid;
 }
@@ -59,6 +76,12 @@ bool MayBeSlow(std::uint32_t function) {
   return function == Progress::kNoCall || function == static_cast<std::uint32_t>(Fn::nvmlInitWithFlags) ||
          function == static_cast<std::uint32_t>(Fn::nvmlInit_v2) ||
          function == static_cast<std::uint32_t>(Fn::nvmlDeviceGetHandleByIndex_v2);
+}
+
+// Calls without whose answer a GPU is not offered.
+bool IsVital(Fn fn) {
+  return fn == Fn::nvmlDeviceGetHandleByIndex_v2 || fn == Fn::nvmlDeviceGetUUID || fn == Fn::nvmlDeviceGetMinorNumber ||
+         fn == Fn::nvmlDeviceGetMigMode;
 }
 
 std::string SecondsText(milliseconds time) { return Format("{:g} s", static_cast<double>(time.count()) / 1000); }
@@ -116,19 +139,21 @@ class HostedLibrary::Host {
       }
     }
     int status = 0;
-    if (::waitpid(pid_, &status, WNOHANG) == 0) return false;
+    const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
+    if (ended == 0) return false;
+    if (ended == pid_) status_ = status;  // Otherwise somebody who ignores SIGCHLD had it reaped, and nobody knows.
     pid_ = 0;
-    status_ = status;
     return true;
   }
 
-  bool left_by_itself() const { return WIFEXITED(status_) && WEXITSTATUS(status_) == 0; }
+  bool left_by_itself() const { return status_ && WIFEXITED(*status_) && WEXITSTATUS(*status_) == 0; }
   // How it ended: "was killed by signal 11 (Segmentation fault)".
   std::string EndText() const {
-    if (WIFSIGNALED(status_)) {
-      return Format("was killed by signal {} ({})", WTERMSIG(status_), ::strsignal(WTERMSIG(status_)));
+    if (!status_) return "ended, nobody knows how";
+    if (WIFSIGNALED(*status_)) {
+      return Format("was killed by signal {} ({})", WTERMSIG(*status_), ::strsignal(WTERMSIG(*status_)));
     }
-    return Format("ended with code {}", WEXITSTATUS(status_));
+    return Format("ended with code {}", WEXITSTATUS(*status_));
   }
 
  private:
@@ -138,7 +163,7 @@ class HostedLibrary::Host {
   UniqueFd pidfd_;  // None on kernels before 5.3: then deaths are noticed a poll later.
   Progress* progress_ = nullptr;
   pid_t pid_ = 0;
-  int status_ = 0;
+  std::optional<int> status_;  // As waitpid() gave it.
 };
 
 HostedLibrary::HostedLibrary(HostOptions options)
@@ -162,15 +187,32 @@ Result<MachineFacts> HostedLibrary::Read() {
   const auto deadline = steady_clock::now() + options_.read_deadline;
   std::erase_if(abandoned_, [](const auto& host) { return host->Reap(milliseconds(0)); });
   std::erase_if(avoided_, [](const Avoided& a) { return a.until < steady_clock::now(); });
+  lost_host_ = false;
   for (;;) {
     TESSERA_ASSIGN(auto facts, ReadOnce(deadline));
-    if (facts) return std::move(*facts);
+    if (!facts) continue;
+    if (!ChangedShape(*facts)) return std::move(*facts);
+    avoided_.clear();  // Indices mean other GPUs now.
   }
+}
+
+bool HostedLibrary::ChangedShape(const MachineFacts& facts) {
+  // Not the bus ids: a GPU that is left out tells none.
+  std::string shape = Format("{} {}", facts.driver_version, facts.gpus.size());
+  const bool changed = !shape_.empty() && shape_ != shape;
+  shape_ = std::move(shape);
+  return changed && !avoided_.empty();
 }
 
 Result<std::optional<MachineFacts>> HostedLibrary::ReadOnce(steady_clock::time_point deadline) {
   if (host_ && host_->Reap(milliseconds(0))) host_.reset();  // It left while nobody needed it.
   if (!host_) {
+    constexpr std::size_t kMostAbandoned = 4;
+    if (abandoned_.size() >= kMostAbandoned) {
+      return BadDevice("NvmlHost",
+                       Format("{} NVML hosts hang in the kernel driver and cannot be killed", abandoned_.size()),
+                       "drain the node and reboot it");
+    }
     TESSERA_ASSIGN(host_, Host::Start(options_));
   }
   ReadRequest request;
@@ -190,9 +232,10 @@ Result<std::optional<MachineFacts>> HostedLibrary::ReadOnce(steady_clock::time_p
   const std::uint32_t function = host_->progress().function.load(std::memory_order_acquire);
   const std::uint32_t gpu = host_->progress().gpu.load(std::memory_order_acquire);
   if (host_->Reap(milliseconds(100))) {
-    if (host_->left_by_itself() && steady_clock::now() < deadline) return std::nullopt;
+    if (host_->left_by_itself() && !std::exchange(lost_host_, true)) return std::nullopt;  // It left as we asked.
     failure = host_->EndText();
   }
+  lost_host_ = true;
   Release();
   TESSERA_TRY(Blame(function, gpu, failure));
   if (steady_clock::now() >= deadline) {
@@ -209,7 +252,9 @@ Result<std::string> HostedLibrary::Await(steady_clock::time_point deadline) {
   auto since = steady_clock::now();  // When the call in progress began, as far as we saw.
   for (;;) {
     const std::uint32_t function = progress.function.load(std::memory_order_acquire);
-    const milliseconds limit = MayBeSlow(function) ? options_.slow_call_deadline : options_.call_deadline;
+    // Once a host was lost in this read, GPUs are awake or will not wake: eight that hang must not take eight times as long.
+    const bool patient = MayBeSlow(function) && !lost_host_;
+    const milliseconds limit = patient ? options_.slow_call_deadline : options_.call_deadline;
     // Looks up often enough to notice a hang within an eighth of its deadline.
     const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
     TESSERA_ASSIGN(auto message, receiver.Receive(std::clamp(options_.call_deadline / 8, milliseconds(1),
@@ -240,8 +285,15 @@ Result<void> HostedLibrary::Blame(std::uint32_t function, std::uint32_t gpu, con
     return BadDevice("NvmlHost", Format("{}: the NVML host {}", Name(fn), what),
                      "the driver does not respond: run nvidia-smi on the node, reload the driver or reboot");
   }
-  Avoid avoid{std::string(Name(fn)), std::nullopt, "the NVML host " + what};
-  if (gpu != Progress::kNoGpu) {
+  Avoid avoid{std::string(Name(fn)), std::nullopt, Format("{}: the NVML host {}", Name(fn), what)};
+  log::Verbose(
+      2, "Lost the NVML host, going on without that call",
+      {{"function", Name(fn)}, {"gpu", gpu == Progress::kNoGpu ? -1 : static_cast<int>(gpu)}, {"reason", what}});
+  if (gpu != Progress::kNoGpu && IsVital(fn)) {
+    // Without it the GPU has no identity, so there is nothing else to ask it; the others keep the call.
+    avoid.function = "*";
+    avoid.gpu = gpu;
+  } else if (gpu != Progress::kNoGpu) {
     const auto same_function = [&](const Avoided& a) { return a.avoid.function == avoid.function; };
     if (std::erase_if(avoided_, same_function) == 0) {  // The first GPU it fails on; with the second, on none again.
       avoid.gpu = gpu;

@@ -5,56 +5,15 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "nvml/vet.h"
 
 namespace tessera::nvml {
 namespace {
 
-// More GPUs than any machine has, and fewer than a garbled answer: the kernel module numbers at most this many.
-constexpr unsigned kMaxGpus = 256;
-constexpr unsigned kMaxMigDevices = 64;
-
-bool IsHex(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
-
-// "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
-bool IsUuid(std::string_view text) {
-  const auto parts = Split(text, '-');
-  constexpr std::array<std::size_t, 5> kLengths{8, 4, 4, 4, 12};
-  if (parts.size() != kLengths.size()) return false;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].size() != kLengths[i] || !IsHex(parts[i])) return false;
-  }
-  return true;
-}
-
-bool IsGpuUuid(std::string_view text) { return text.starts_with("GPU-") && IsUuid(text.substr(4)); }
-
-// "MIG-<uuid>", or "MIG-GPU-<uuid>/<gi>/<ci>" before R470.
-bool IsMigUuid(std::string_view text) {
-  if (!text.starts_with("MIG-")) return false;
-  text.remove_prefix(4);
-  if (IsUuid(text)) return true;
-  const auto parts = Split(text, '/');
-  return parts.size() == 3 && IsGpuUuid(parts[0]) && ParseNumber<unsigned>(parts[1]) && ParseNumber<unsigned>(parts[2]);
-}
-
-// "00000000:3B:00.0"
-bool IsBusId(std::string_view text) {
-  const auto parts = Split(text, ':');
-  if (parts.size() != 3 || parts[0].size() < 4 || parts[0].size() > 8 || parts[1].size() != 2) return false;
-  return ParseNumber<unsigned>(parts[0], 16) && ParseNumber<unsigned>(parts[1], 16) && parts[2].size() == 4 &&
-         parts[2][2] == '.' && ParseNumber<unsigned>(parts[2].substr(0, 2), 16) &&
-         ParseNumber<unsigned>(parts[2].substr(3), 16);
-}
-
-// A C string in a fixed buffer, whether or not the library ended it. Empty when it holds anything but printable ASCII.
+// A C string in a fixed buffer, whether or not the library ended it.
 template <std::size_t N>
-std::string_view Printable(const char (&buffer)[N]) {
-  const std::string_view text(buffer, ::strnlen(buffer, N));
-  if (text.size() == N) return {};
-  const bool clean = std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7F; });
-  return clean ? Trim(text) : std::string_view();
+std::string_view TextIn(const char (&buffer)[N]) {
+  return Trim(std::string_view(buffer, ::strnlen(buffer, N)));
 }
 
 std::string UuidText(const unsigned char (&bytes)[16]) {
@@ -138,27 +97,11 @@ class Caller {
   std::vector<Gap>* gaps_ = nullptr;
 };
 
-// A text that must look right; garbage is a gap.
 template <Fn fn, std::size_t N>
-std::string AskText(Caller& call, abi::Device device, bool (*valid)(std::string_view)) {
+std::string AskText(Caller& call, abi::Device device) {
   char buffer[N] = {};
   if (call.Call<fn>(device, buffer, static_cast<unsigned>(N)) != Outcome::kOk) return {};
-  const std::string_view text = Printable(buffer);
-  if (valid(text)) return std::string(text);
-  call.Note(fn, "answered with garbage");
-  return {};
-}
-
-bool IsFilled(std::string_view text) { return !text.empty(); }
-
-// Keeps a number only when it is one the hardware can have.
-template <Fn fn, class T>
-std::optional<T> Within(Caller& call, std::optional<T> value, T limit) {
-  if (value && *value > limit) {
-    call.Note(fn, "answered with garbage");
-    return std::nullopt;
-  }
-  return value;
+  return std::string(TextIn(buffer));
 }
 
 std::optional<bool> AsFlag(std::optional<unsigned> value) {
@@ -169,40 +112,29 @@ std::optional<bool> AsFlag(std::optional<unsigned> value) {
 void ReadPci(Caller& call, abi::Device device, GpuFacts& gpu) {
   const auto pci = call.Ask<Fn::nvmlDeviceGetPciInfo_v3, abi::PciInfo>(device);
   if (!pci) return;
-  const std::string_view bus_id = Printable(pci->busId);
-  if (!IsBusId(bus_id)) return call.Note(Fn::nvmlDeviceGetPciInfo_v3, "answered with garbage");
-  gpu.bus_id = bus_id;
+  gpu.bus_id = TextIn(pci->busId);
   gpu.pci_device_id = pci->pciDeviceId;
 }
 
 void ReadIdentity(Caller& call, abi::Device device, GpuFacts& gpu) {
-  gpu.uuid = AskText<Fn::nvmlDeviceGetUUID, abi::kUuidSize>(call, device, IsGpuUuid);
-  // The driver has room for minors up to its 20 bits; a real machine stays far below.
-  gpu.minor = Within<Fn::nvmlDeviceGetMinorNumber>(call, call.Ask<Fn::nvmlDeviceGetMinorNumber>(device), 0xFFFFFU);
-  gpu.name = AskText<Fn::nvmlDeviceGetName, abi::kNameSize>(call, device, IsFilled);
-  gpu.serial = AskText<Fn::nvmlDeviceGetSerial, abi::kSerialSize>(call, device, IsFilled);
+  gpu.uuid = AskText<Fn::nvmlDeviceGetUUID, abi::kUuidSize>(call, device);
+  gpu.minor = call.Ask<Fn::nvmlDeviceGetMinorNumber>(device);
+  gpu.name = AskText<Fn::nvmlDeviceGetName, abi::kNameSize>(call, device);
+  gpu.serial = AskText<Fn::nvmlDeviceGetSerial, abi::kSerialSize>(call, device);
   gpu.brand = call.Ask<Fn::nvmlDeviceGetBrand>(device);
   gpu.architecture = call.Ask<Fn::nvmlDeviceGetArchitecture>(device);
-  gpu.module_id = Within<Fn::nvmlDeviceGetModuleId>(call, call.Ask<Fn::nvmlDeviceGetModuleId>(device), 0xFFFFU);
+  gpu.module_id = call.Ask<Fn::nvmlDeviceGetModuleId>(device);
 
   int major = 0;
   int minor = 0;
   if (call.Call<Fn::nvmlDeviceGetCudaComputeCapability>(device, &major, &minor) != Outcome::kOk) return;
-  if (major < 1 || major > 99 || minor < 0 || minor > 99) {
-    return call.Note(Fn::nvmlDeviceGetCudaComputeCapability, "answered with garbage");
-  }
   gpu.cc_major = static_cast<unsigned>(major);
   gpu.cc_minor = static_cast<unsigned>(minor);
 }
 
-void ReadMemory(Caller& call, abi::Device device, GpuFacts& gpu) {
-  const auto memory = call.Ask<Fn::nvmlDeviceGetMemoryInfo, abi::Memory>(device);
-  if (!memory) return;
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 48;  // 256 TiB: the width of a GPU's address bus.
-  gpu.memory_bytes = Within<Fn::nvmlDeviceGetMemoryInfo>(call, std::optional<std::uint64_t>(memory->total), kMost);
-}
-
 void ReadModes(Caller& call, abi::Device device, GpuFacts& gpu) {
+  if (const auto memory = call.Ask<Fn::nvmlDeviceGetMemoryInfo, abi::Memory>(device)) gpu.memory_bytes = memory->total;
+
   abi::AddressingMode mode{abi::VersionOf<abi::AddressingMode>(1), 0};
   if (call.Call<Fn::nvmlDeviceGetAddressingMode>(device, &mode) == Outcome::kOk) gpu.addressing_mode = mode.value;
 
@@ -210,10 +142,8 @@ void ReadModes(Caller& call, abi::Device device, GpuFacts& gpu) {
   unsigned pending = 0;
   if (call.Call<Fn::nvmlDeviceGetEccMode>(device, &current, &pending) == Outcome::kOk) gpu.ecc = AsFlag(current);
   gpu.persistence = AsFlag(call.Ask<Fn::nvmlDeviceGetPersistenceMode>(device));
-  gpu.pcie_generation = Within<Fn::nvmlDeviceGetMaxPcieLinkGeneration>(
-      call, call.Ask<Fn::nvmlDeviceGetMaxPcieLinkGeneration>(device), 16U);
-  gpu.pcie_width =
-      Within<Fn::nvmlDeviceGetMaxPcieLinkWidth>(call, call.Ask<Fn::nvmlDeviceGetMaxPcieLinkWidth>(device), 64U);
+  gpu.pcie_generation = call.Ask<Fn::nvmlDeviceGetMaxPcieLinkGeneration>(device);
+  gpu.pcie_width = call.Ask<Fn::nvmlDeviceGetMaxPcieLinkWidth>(device);
   gpu.virtualization_mode = call.Ask<Fn::nvmlDeviceGetVirtualizationMode>(device);
 
   // Pre-set to "unknown": real libraries leave entries of a batch untouched and still answer success.
@@ -227,17 +157,15 @@ void ReadModes(Caller& call, abi::Device device, GpuFacts& gpu) {
 }
 
 void ReadLinks(Caller& call, abi::Device device, GpuFacts& gpu) {
-  for (unsigned link = 0; link < abi::kMaxNvLinks; ++link) {
+  // Not up to the number in a header: newer drivers know more. Out of range ends the list.
+  for (unsigned link = 0; link < kMostLinks; ++link) {
     unsigned state = 0;
     const abi::Return code = call.Raw<Fn::nvmlDeviceGetNvLinkState>(device, link, &state);
-    // Out of range ends the list; "not supported" is a GPU, or the rest of its links, without NVLink.
-    if (code == Caller::kAvoided || code == abi::kInvalidArgument || code == abi::kNotSupported ||
-        code == abi::kFunctionNotFound) {
-      return;
-    }
+    if (code == abi::kInvalidArgument || code == abi::kFunctionNotFound || code == Caller::kAvoided) return;
+    if (code == abi::kNotSupported) continue;  // This GPU, or this one of its links, has none.
     if (code != abi::kSuccess) {
       call.Note(Fn::nvmlDeviceGetNvLinkState, Format("{} ({})", ReturnText(code), code));
-      return;
+      continue;
     }
     NvLinkFacts facts;
     facts.link = link;
@@ -246,7 +174,7 @@ void ReadLinks(Caller& call, abi::Device device, GpuFacts& gpu) {
     facts.remote_type = call.Ask<Fn::nvmlDeviceGetNvLinkRemoteDeviceType>(device, link);
     if (facts.active) {
       const auto remote = call.Ask<Fn::nvmlDeviceGetNvLinkRemotePciInfo_v2, abi::PciInfo>(device, link);
-      if (remote && IsBusId(Printable(remote->busId))) facts.remote_bus_id = Printable(remote->busId);
+      if (remote) facts.remote_bus_id = TextIn(remote->busId);
     }
     gpu.links.push_back(std::move(facts));
   }
@@ -288,13 +216,14 @@ void ReadFabric(Caller& call, abi::Device device, GpuFacts& gpu) {
 }
 
 void ReadMigProfiles(Caller& call, abi::Device device, GpuFacts& gpu) {
-  for (unsigned number = 0; number < abi::kGpuInstanceProfileCount; ++number) {
+  for (unsigned number = 0; number < kMostProfiles; ++number) {
     abi::GpuInstanceProfileInfo info{};
     const abi::Return code = call.Raw<Fn::nvmlDeviceGetGpuInstanceProfileInfo>(device, number, &info);
-    if (code == abi::kNotSupported) continue;  // Known to the library, not on this GPU.
     if (code == abi::kInvalidArgument || code == abi::kFunctionNotFound || code == Caller::kAvoided) return;
+    if (code == abi::kNotSupported) continue;  // Known to the library, not on this GPU.
     if (code != abi::kSuccess) {
-      return call.Note(Fn::nvmlDeviceGetGpuInstanceProfileInfo, Format("{} ({})", ReturnText(code), code));
+      call.Note(Fn::nvmlDeviceGetGpuInstanceProfileInfo, Format("{} ({})", ReturnText(code), code));
+      continue;
     }
     gpu.mig_profiles.push_back({number, info.id, info.sliceCount, info.instanceCount, info.multiprocessorCount,
                                 info.copyEngineCount, info.decoderCount, info.encoderCount, info.jpegCount,
@@ -307,30 +236,35 @@ void ReadMigPlacement(Caller& call, abi::Device parent, unsigned gpu_instance, M
   if (!handle) return;
   const auto info = call.Ask<Fn::nvmlGpuInstanceGetInfo, abi::GpuInstanceInfo>(*handle);
   if (!info) return;
-  constexpr unsigned kMaxSlices = 16;  // Twice what any GPU has.
-  if (info->placement.start >= kMaxSlices || info->placement.size == 0 || info->placement.size > kMaxSlices) {
-    return call.Note(Fn::nvmlGpuInstanceGetInfo, "answered with garbage");
-  }
   mig.profile_id = info->profileId;
   mig.placement_start = info->placement.start;
   mig.placement_size = info->placement.size;
 }
 
-MigFacts ReadMigDevice(Caller& call, abi::Device parent, abi::Device device, unsigned gpu_index, unsigned index) {
-  MigFacts mig;
-  mig.index = index;
-  call.About(gpu_index, mig.gaps);
-  mig.uuid = AskText<Fn::nvmlDeviceGetUUID, abi::kUuidSize>(call, device, IsMigUuid);
-  // At most 15 GPU instances and 8 compute instances each exist on any GPU (nvidia-caps/mig-minors).
-  mig.gpu_instance =
-      Within<Fn::nvmlDeviceGetGpuInstanceId>(call, call.Ask<Fn::nvmlDeviceGetGpuInstanceId>(device), 63U);
-  mig.compute_instance =
-      Within<Fn::nvmlDeviceGetComputeInstanceId>(call, call.Ask<Fn::nvmlDeviceGetComputeInstanceId>(device), 63U);
+void ReadMigDevice(Caller& call, abi::Device parent, abi::Device device, MigFacts& mig) {
+  mig.uuid = AskText<Fn::nvmlDeviceGetUUID, abi::kUuidSize>(call, device);
+  mig.gpu_instance = call.Ask<Fn::nvmlDeviceGetGpuInstanceId>(device);
+  mig.compute_instance = call.Ask<Fn::nvmlDeviceGetComputeInstanceId>(device);
   if (const auto attributes = call.Ask<Fn::nvmlDeviceGetAttributes_v2, abi::DeviceAttributes>(device)) {
     mig.compute_slices = attributes->computeInstanceSliceCount;
     mig.multiprocessors = attributes->multiprocessorCount;
   }
   if (mig.gpu_instance) ReadMigPlacement(call, parent, *mig.gpu_instance, mig);
+}
+
+// The MIG device in one slot, or nothing when the slot is empty. One that cannot be looked at is there, with a gap.
+std::optional<MigFacts> ReadMigSlot(Caller& call, abi::Device parent, unsigned gpu_index, unsigned slot) {
+  MigFacts mig;
+  mig.index = slot;
+  call.About(gpu_index, mig.gaps);
+  abi::Device device = nullptr;
+  const abi::Return code = call.Raw<Fn::nvmlDeviceGetMigDeviceHandleByIndex>(parent, slot, &device);
+  if (code == abi::kNotFound || code == abi::kInvalidArgument) return std::nullopt;
+  if (code == abi::kSuccess) {
+    ReadMigDevice(call, parent, device, mig);
+  } else if (code != Caller::kAvoided) {
+    call.Note(Fn::nvmlDeviceGetMigDeviceHandleByIndex, Format("{} ({})", ReturnText(code), code));
+  }
   return mig;
 }
 
@@ -343,19 +277,17 @@ void ReadMig(Caller& call, abi::Device device, GpuFacts& gpu) {
   if (gpu.mig_enabled != true) return;
 
   ReadMigProfiles(call, device, gpu);
-  const auto count = call.Ask<Fn::nvmlDeviceGetMaxMigDeviceCount>(device);
-  for (unsigned index = 0; index < std::min(count.value_or(0), kMaxMigDevices); ++index) {
-    abi::Device mig = nullptr;
-    const abi::Return code = call.Raw<Fn::nvmlDeviceGetMigDeviceHandleByIndex>(device, index, &mig);
-    if (code == abi::kNotFound || code == abi::kInvalidArgument) continue;  // An empty slot.
-    if (code == Caller::kAvoided) return;
-    if (code != abi::kSuccess) {
-      call.Note(Fn::nvmlDeviceGetMigDeviceHandleByIndex, Format("{} ({})", ReturnText(code), code));
-      continue;
-    }
-    gpu.mig_devices.push_back(ReadMigDevice(call, device, mig, gpu.index, index));
-    call.About(gpu.index, gpu.gaps);
+  unsigned count = 0;
+  const abi::Return code = call.Raw<Fn::nvmlDeviceGetMaxMigDeviceCount>(device, &count);
+  if (code != abi::kSuccess && code != Caller::kAvoided) {  // With MIG on there is no other answer.
+    call.Note(Fn::nvmlDeviceGetMaxMigDeviceCount, Format("{} ({})", ReturnText(code), code));
   }
+  if (code != abi::kSuccess) return;
+  if (count > kMostMigDevices) return call.Note(Fn::nvmlDeviceGetMaxMigDeviceCount, "answered with garbage");
+  for (unsigned slot = 0; slot < count; ++slot) {
+    if (auto mig = ReadMigSlot(call, device, gpu.index, slot)) gpu.mig_devices.push_back(std::move(*mig));
+  }
+  call.About(gpu.index, gpu.gaps);
 }
 
 void ReadGpu(Caller& call, GpuFacts& gpu) {
@@ -373,7 +305,6 @@ void ReadGpu(Caller& call, GpuFacts& gpu) {
   }
   ReadIdentity(call, device, gpu);
   ReadPci(call, device, gpu);
-  ReadMemory(call, device, gpu);
   ReadModes(call, device, gpu);
   ReadLinks(call, device, gpu);
   ReadFabric(call, device, gpu);
@@ -389,15 +320,15 @@ Result<MachineFacts> ReadMachine(const Api& api, const std::vector<Avoid>& avoid
 
   char version[abi::kDriverVersionSize] = {};
   if (call.Call<Fn::nvmlSystemGetDriverVersion>(version, abi::kDriverVersionSize) == Outcome::kOk) {
-    machine.driver_version = Printable(version);
+    machine.driver_version = TextIn(version);
   }
-  if (const auto cuda = call.Ask<Fn::nvmlSystemGetCudaDriverVersion, int>(); cuda && *cuda > 0 && *cuda < 1'000'000) {
+  if (const auto cuda = call.Ask<Fn::nvmlSystemGetCudaDriverVersion, int>()) {
     machine.cuda_version = static_cast<unsigned>(*cuda);
   }
 
   unsigned count = 0;
   const abi::Return code = call.Raw<Fn::nvmlDeviceGetCount_v2>(&count);
-  if (code != abi::kSuccess || count > kMaxGpus) {
+  if (code != abi::kSuccess || count > kMostGpus) {
     const std::string found = code == Caller::kAvoided ? machine.gaps.back().reason
                               : code != abi::kSuccess  ? Format("{} ({})", ReturnText(code), code)
                                                        : Format("{} is no number of GPUs", count);
@@ -409,6 +340,7 @@ Result<MachineFacts> ReadMachine(const Api& api, const std::vector<Avoid>& avoid
     machine.gpus[index].index = index;
     ReadGpu(call, machine.gpus[index]);
   }
+  Vet(machine);
   return machine;
 }
 

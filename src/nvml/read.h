@@ -54,9 +54,8 @@ void Describe(F& f, Avoid& a) {
   f.Required("reason", a.reason);
 }
 
-// Reads all GPUs through an initialised library. One that does not answer is in the result with gaps. What NVML
-// returns is not trusted: text is cut to printable ASCII, identities must have their form, or they become gaps.
-// Fails only when the number of GPUs cannot be had.
+// Reads all GPUs through an initialised library, and vets what it says (vet.h). A GPU that does not answer is in the
+// result with gaps. Fails only when the number of GPUs cannot be had.
 Result<MachineFacts> ReadMachine(const Api& api, const std::vector<Avoid>& avoid, Progress& progress);
 
 // What makes nvmlInit fail, as an error with advice.

@@ -79,7 +79,48 @@ TEST(DevicesCommand, BadFlagsAreUsage) {
   EXPECT_EQ(RunProgram("tessera", {"devices", "-o", "xml"}).code, 2);
   EXPECT_EQ(RunProgram("tessera", {"devices", "--driver-root", "/nonexistent"}).code, 2);
   EXPECT_EQ(RunProgram("tessera", {"devices", "--simulate", "l4", "--driver-root", "/"}).code, 2);
+  EXPECT_EQ(RunProgram("tessera", {"devices", "--node-name", "Bad Name", "-o", "slices"}).code, 2);
   EXPECT_EQ(RunProgram("tessera", {"devices", "--help"}).code, 0);
+}
+
+TEST(DevicesCommand, ARecordingNeverReplacesADevice) {
+  const TempDir dir = TempDir::Create("cli-test").value();
+  const std::string link = (dir.path() / "link").string();
+  std::filesystem::create_symlink("/dev/null", link);
+  for (const std::string& target : {std::string("/dev/null"), link}) {
+    const Outcome result = RunProgram("tessera", {"devices", "--simulate", "l4", "--record", target});
+    EXPECT_EQ(result.code, 1);
+    EXPECT_THAT(result.err, HasSubstr("[NotAFile]"));
+  }
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+}
+
+TEST(DevicesCommand, AStrangersRecordingIsNotTrusted) {
+  const TempDir dir = TempDir::Create("cli-test").value();
+  const std::string file = (dir.path() / "evil.json").string();
+  ASSERT_TRUE(
+      ReplaceFile(file, R"({"nvml":{"gpus":[{"index":0,"minor":0,"uuid":"GPU-12345678-1234-1234-1234-123456789abc",
+    "name":"\u001b[2Jboo","migEnabled":true,"memoryBytes":99999999999999999,
+    "migProfiles":[{"number":0,"id":19,"slices":1,"instances":7,"multiprocessors":16,"copyEngines":1,"decoders":1,
+    "encoders":0,"jpegs":0,"ofas":0,"memoryMB":16384}],"migDevices":[{"index":0,
+    "uuid":"MIG-12345678-1234-1234-1234-123456789abc","gpuInstance":7,"computeInstance":0,"profileId":19,
+    "placementStart":0,"placementSize":4294967295,"computeSlices":1}]}]}})")
+          .has_value());
+  const Outcome result = RunProgram("tessera", {"devices", "--replay", file});
+  EXPECT_EQ(result.code, 4) << result.err;
+  EXPECT_THAT(result.out, Not(HasSubstr("\x1b")));
+  ASSERT_TRUE(ReplaceFile(file, "not json").has_value());
+  EXPECT_THAT(RunProgram("tessera", {"devices", "--replay", file}).err, HasSubstr(file));
+}
+
+TEST(DevicesCommand, SaysWhatItSkippedWhenAsked) {
+  const SimRoot root(
+      "l4", [](sim::Machine& machine) { machine.faults = {{.function = "nvmlDeviceGetSerial", .crash = true}}; });
+  const Outcome result = RunProgram("tessera", {"devices", "-v", "2", "--logging-format", "json", "--driver-root",
+                                                root.path().string(), "--sysfs-root", root.sysfs().string()});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr(R"("v":2)"), HasSubstr(R"("function":"nvmlDeviceGetSerial")")));
+  EXPECT_THAT(result.out, HasSubstr("Read in part"));
 }
 
 TEST(DevicesCommand, AnUnknownProfileIsExplained) {

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "device/inventory.h"
+#include "device/snapshot_json.h"
 #include "nvml/hosted_library.h"
 #include "tests/support/sim_root.h"
 
@@ -30,11 +31,13 @@ nvml::HostOptions Options(const SimRoot& root) {
 
 // Functions without which there is no answer at all.
 bool IsVital(std::string_view function) {
-  return function == "nvmlInitWithFlags" || function == "nvmlDeviceGetCount_v2";
+  return function.starts_with("nvmlInit") || function == "nvmlDeviceGetCount_v2";
 }
-// Never called when the library has its newer form; see MissingFunctions.
-bool IsFallback(std::string_view function) {
-  return function == "nvmlInit_v2" || function == "nvmlDeviceGetGpuFabricInfo";
+// Called only when the library lacks the newer form.
+std::string NewerForm(std::string_view function) {
+  if (function == "nvmlInit_v2") return "nvmlInitWithFlags";
+  if (function == "nvmlDeviceGetGpuFabricInfo") return "nvmlDeviceGetGpuFabricInfoV";
+  return {};
 }
 bool IsSystem(std::string_view function) {
   return function.starts_with("nvmlSystem") || function == "nvmlShutdown" || IsVital(function);
@@ -77,11 +80,11 @@ class FaultTest : public ::testing::TestWithParam<std::string_view> {
   }
 
   // All that is not the victim's must be exactly as without the fault.
-  void ExpectOthersUntouched(const device::Snapshot& actual) {
-    const auto others = [](const device::Snapshot& snapshot) {
+  void ExpectOthersUntouched(const device::Snapshot& actual, bool all = false) {
+    const auto others = [all](const device::Snapshot& snapshot) {
       std::vector<device::Device> devices;
       std::ranges::copy_if(snapshot.devices, std::back_inserter(devices),
-                           [](const device::Device& d) { return d.gpu.index != kVictim; });
+                           [all](const device::Device& d) { return all || d.gpu.index != kVictim; });
       return devices;
     };
     const auto expected = others(healthy_);
@@ -92,6 +95,22 @@ class FaultTest : public ::testing::TestWithParam<std::string_view> {
       // An island is named after its lowest UUID, and the victim may be that; what it groups must not change.
       device.gpu.nvlink_island = expected[i].gpu.nvlink_island;
       EXPECT_EQ(device, expected[i]) << expected[i].name;
+    }
+  }
+
+  // A vital function that fails is an error with a code and advice; others of the machine cost one answer.
+  void FailTheMachineWithEveryCode() {
+    for (const int code : {1, 2, 3, 4, 9, 12, 13, 15, 17, 18, 20, 27, 28, 999, 12345}) {
+      SCOPED_TRACE(Format("code {}", code));
+      Inject({.code = code});
+      if (!IsVital(function_)) {
+        ExpectOthersUntouched(Scan(library_, root_), true);
+        continue;
+      }
+      const auto facts = library_.Read();
+      ASSERT_FALSE(facts.has_value());
+      EXPECT_THAT(facts.error().message(), ::testing::HasSubstr(Format("({})", code)));
+      EXPECT_FALSE(facts.error().advice().empty());
     }
   }
 
@@ -126,12 +145,19 @@ class FaultTest : public ::testing::TestWithParam<std::string_view> {
     EXPECT_LT(std::chrono::steady_clock::now() - start, 2 * kReadDeadline);
   }
 
-  void CrashOnEveryGpu() {
+  // Where every GPU fails, every GPU says so; where two do, the others are still offered.
+  void CrashOnSeveralGpus() {
     root_.Update([&](sim::Machine& machine) { machine.faults = {{.function = function_, .crash = true}}; });
     nvml::HostedLibrary library(Options(root_));
-    const device::Snapshot actual = Scan(library, root_);
-    EXPECT_TRUE(Mentions(actual, function_));
-    EXPECT_LE(actual.devices.size(), healthy_.devices.size());
+    EXPECT_TRUE(Mentions(Scan(library, root_), function_));
+
+    root_.Update([&](sim::Machine& machine) {
+      machine.faults = {{.function = function_, .minor = machine.gpus[6].minor, .crash = true},
+                        {.function = function_, .minor = machine.gpus[0].minor, .crash = true}};
+    });
+    nvml::HostedLibrary again(Options(root_));
+    const device::Snapshot actual = Scan(again, root_);
+    EXPECT_TRUE(std::ranges::any_of(actual.devices, [](const auto& d) { return d.name == "gpu-7"; }));
   }
 
   const std::string function_{GetParam()};
@@ -142,16 +168,21 @@ class FaultTest : public ::testing::TestWithParam<std::string_view> {
 
 TEST_P(FaultTest, CostsAtMostItsOwnAnswer) {
   ASSERT_EQ(healthy_.devices.size(), 20U);
-  if (!IsFallback(function_)) {
-    if (!IsSystem(function_)) {
-      FailWithEveryCode();
-      Inject({.garbage = true});
-      ExpectOthersUntouched(Scan(library_, root_));
-      CrashOnEveryGpu();
-    }
-    LoseTheHost({.hang_ms = 60'000}, "did not answer within 0.3 s");
-    LoseTheHost({.crash = true}, "was killed by signal 11");
+  if (const std::string newer = NewerForm(function_); !newer.empty()) {
+    ASSERT_TRUE(HideFunction(root_.path(), newer).has_value());
+    library_.Release();
+    ASSERT_EQ(Scan(library_, root_), healthy_) << "the older form serves as well";
   }
+  if (IsSystem(function_)) {
+    FailTheMachineWithEveryCode();
+  } else if (function_ != "nvmlDeviceGetGpuFabricInfo") {  // An A100 has no fabric, so its failure is no news.
+    FailWithEveryCode();
+    Inject({.garbage = true});
+    ExpectOthersUntouched(Scan(library_, root_));
+    CrashOnSeveralGpus();
+  }
+  LoseTheHost({.hang_ms = 60'000}, "did not answer within 0.3 s");
+  LoseTheHost({.crash = true}, "was killed by signal 11");
   root_.Update([](sim::Machine& machine) { machine.faults.clear(); });
   EXPECT_EQ(Scan(library_, root_), healthy_) << "a fault that is gone leaves nothing behind";
 }
@@ -165,17 +196,38 @@ TEST_P(FaultTest, MissingFromAnOldDriverCostsAtMostItsOwnAnswer) {
     return;
   }
   const device::Snapshot actual = Scan(library, root_);
-  // Identity cannot be done without; everything else costs an attribute, or what needs MIG.
+  // Identity cannot be done without, nor can a MIG device without its size and place; without the MIG mode no GPU can be
+  // told to have it. Everything else costs what the function told, and nothing more.
   if (function_ == "nvmlDeviceGetHandleByIndex_v2" || function_ == "nvmlDeviceGetUUID" ||
       function_ == "nvmlDeviceGetMinorNumber") {
     EXPECT_TRUE(actual.devices.empty());
     EXPECT_FALSE(actual.withheld.empty());
     return;
   }
-  if (function_ != "nvmlDeviceGetMigMode") {  // Without it, no GPU can be told to be in MIG mode.
-    EXPECT_EQ(FullGpus(actual), FullGpus(healthy_));
+  if (function_ == "nvmlDeviceGetMigMode") {
+    EXPECT_EQ(FullGpus(actual), 8);
+    return;
   }
-  EXPECT_GT(FullGpus(actual), 0);
+  EXPECT_EQ(FullGpus(actual), FullGpus(healthy_));
+  const bool about_mig = function_.find("Mig") != std::string::npos ||
+                         function_.find("Instance") != std::string::npos || function_ == "nvmlDeviceGetAttributes_v2";
+  if (about_mig) {
+    EXPECT_FALSE(actual.withheld.empty());
+    return;
+  }
+  ASSERT_EQ(actual.devices.size(), healthy_.devices.size());
+  for (const device::Device& device : healthy_.devices) {
+    const auto same = std::ranges::find(actual.devices, device.name, &device::Device::name);
+    ASSERT_NE(same, actual.devices.end()) << device.name;
+    const json::Value before = json::Encode(device.gpu);
+    const json::Value after = json::Encode(same->gpu);
+    std::size_t lost = 0;
+    for (const auto& item : before.as_object()) {
+      const json::Value* now = after.as_object().if_contains(item.key());
+      if (now == nullptr || *now != item.value()) ++lost;
+    }
+    EXPECT_LE(lost, 4U) << "NVLink's state is behind four fields, everything else behind fewer";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, FaultTest, ::testing::ValuesIn(nvml::kFunctionNames),
@@ -195,6 +247,37 @@ TEST(FaultsTogether, AGpuThatHangsInEveryCallIsGivenUp) {
   EXPECT_TRUE(facts->gpus[4].uuid.empty());
   EXPECT_FALSE(facts->gpus[4].gaps.empty());
   EXPECT_EQ(device::MakeSnapshot(*facts, {}).devices.size(), 7U);
+}
+
+TEST(FaultsTogether, GpusThatHangInLookUpDoNotTakeTheOthersAlong) {
+  SimRoot root("dgx-h100");
+  root.Update([](sim::Machine& machine) {
+    for (const std::size_t i : {0U, 3U, 7U}) {
+      machine.faults.push_back(
+          {.function = "nvmlDeviceGetHandleByIndex_v2", .minor = machine.gpus[i].minor, .hang_ms = 60'000});
+    }
+  });
+  nvml::HostedLibrary library(Options(root));
+  const auto facts = library.Read();
+  ASSERT_TRUE(facts.has_value()) << facts.error().Text();
+  EXPECT_EQ(device::MakeSnapshot(*facts, {}).devices.size(), 5U);
+}
+
+TEST(FaultsTogether, WhatIsAvoidedFollowsTheHardware) {
+  SimRoot root("dgx-h100");
+  root.Update([](sim::Machine& machine) {
+    machine.faults = {{.function = "nvmlDeviceGetName", .minor = machine.gpus[7].minor, .crash = true}};
+  });
+  nvml::HostedLibrary library(Options(root));
+  ASSERT_TRUE(library.Read().has_value());
+  root.Update([](sim::Machine& machine) {
+    machine.faults.clear();
+    machine.gpus[0].present = false;  // What was index 7 is index 6 now.
+  });
+  const auto facts = library.Read();
+  ASSERT_TRUE(facts.has_value()) << facts.error().Text();
+  ASSERT_EQ(facts->gpus.size(), 7U);
+  for (const auto& gpu : facts->gpus) EXPECT_EQ(gpu.name, "NVIDIA H100 80GB HBM3") << gpu.index;
 }
 
 TEST(FaultsTogether, WhatWasAvoidedIsTriedAgainLater) {

@@ -77,6 +77,54 @@ TEST_F(LibraryTest, TheSecondRootServesWhenTheFirstDoesNot) {
   EXPECT_THAT(facts->library, HasSubstr(root.path().string()));
 }
 
+// The bytes of a loader cache with one entry for this machine's architecture.
+std::string LoaderCache(const std::string& name, const std::string& path) {
+  std::string cache = "glibc-ld.so.cache1.1";
+  const auto put = [&cache](std::uint32_t value) { cache.append(reinterpret_cast<const char*>(&value), sizeof value); };
+  constexpr std::uint32_t kStrings = 48 + 24;
+#if defined(__aarch64__)
+  constexpr std::uint32_t kNative = 0x0A03;
+#else
+  constexpr std::uint32_t kNative = 0x0303;
+#endif
+  put(1);
+  put(static_cast<std::uint32_t>(name.size() + path.size() + 2));
+  cache.append(20, '\0');
+  put(kNative);
+  put(kStrings);
+  put(kStrings + static_cast<std::uint32_t>(name.size()) + 1);
+  cache.append(12, '\0');
+  return cache + name + '\0' + path + '\0';
+}
+
+TEST_F(LibraryTest, TheLoadersCacheKnowsOddPlaces) {
+  const SimRoot root("l4");
+  const fs::path odd = root.path() / "opt/vendor/lib";
+  fs::create_directories(odd);
+  for (const auto& entry : fs::recursive_directory_iterator(root.path() / "usr/lib")) {
+    if (entry.path().filename().string().starts_with("libnvidia-ml.so"))
+      fs::rename(entry.path(), odd / entry.path().filename());
+  }
+  nvml::HostedLibrary library({.driver_roots = {root.path()}});
+  EXPECT_EQ(library.Read().error().code(), "DriverNotFound");
+  const std::string cache = LoaderCache("libnvidia-ml.so.1", "/opt/vendor/lib/libnvidia-ml.so.1");
+  ASSERT_TRUE(ReplaceFile(root.path() / "etc/ld.so.cache", cache).has_value());
+  const auto facts = library.Read();
+  ASSERT_TRUE(facts.has_value()) << facts.error().Text();
+  EXPECT_THAT(facts->library, HasSubstr("/opt/vendor/lib/"));
+}
+
+TEST_F(LibraryTest, AnErrorListsWhatEachCandidateAnswered) {
+  Put("#!/bin/sh\n# Not a library, but long enough for the loader to read a whole header from it.\n");
+  const SimRoot root("l4", [](sim::Machine& machine) { machine.driver_loaded = false; });
+  nvml::HostedLibrary library({.driver_roots = {dir_.path(), root.path()}});
+  const auto facts = library.Read();
+  ASSERT_FALSE(facts.has_value());
+  EXPECT_EQ(facts.error().code(), "DriverNotLoaded");
+  EXPECT_THAT(facts.error().message(), HasSubstr("invalid ELF header"));
+  EXPECT_THAT(facts.error().message(), HasSubstr("Driver Not Loaded (9)"));
+}
+
 TEST_F(LibraryTest, ADriverThatIsNotLoadedIsNotAMissingDriver) {
   const SimRoot root("l4", [](sim::Machine& machine) { machine.driver_loaded = false; });
   nvml::HostedLibrary library({.driver_roots = {root.path()}});

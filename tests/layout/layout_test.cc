@@ -29,13 +29,17 @@ const std::map<std::string, int> kRungs{{"base", 0},                            
                                         {"inspect", 8}, {"local", 8},                                    //
                                         {"cmd", 9}};
 
-// The modules that `text` includes: #include "module/file.h".
+const std::set<std::string> kThirdParty{"boost", "cli11", "fmt", "options", "yaml"};
+
+// What `text` includes of ours: #include "module/file.h", or with angle brackets when it names a module.
 std::set<std::string> IncludesOf(std::string_view text) {
   std::set<std::string> modules;
   for (const std::string_view line : Split(text, '\n')) {
     const auto quoted = line.starts_with("#include \"") ? Cut(line.substr(10), "\"") : std::nullopt;
-    if (!quoted) continue;
-    modules.emplace(quoted->first);
+    const auto angled = line.starts_with("#include <") ? Cut(line.substr(10), ">") : std::nullopt;
+    if (quoted) modules.emplace(quoted->first);
+    const auto folder = angled ? Cut(angled->first, "/") : std::nullopt;
+    if (folder && kRungs.contains(std::string(folder->first))) modules.emplace(angled->first);
   }
   return modules;
 }
@@ -48,13 +52,13 @@ std::set<std::string> DepsOf(std::string_view text) {
   std::ranges::replace_if(words, [](char c) { return c == '\n' || c == ')' || c == '('; }, ' ');
   for (const std::string_view word : Split(words, ' ')) {
     if (word.empty()) continue;
-    if (word == "DEPS") {
+    if (word == "DEPS" || word == "TEST_DEPS") {
       inside = true;
-    } else if (word == "TESTS" || word == "LIBS" || word == "SOURCES" || word == "TEST_DEPS") {
+    } else if (word == "TESTS" || word == "LIBS" || word == "SOURCES") {
       inside = false;
     } else if (inside && word.starts_with("tessera::")) {
       const std::string module(word.substr(9));
-      if (kRungs.contains(module)) deps.insert(module);
+      if (!kThirdParty.contains(module)) deps.insert(module);
     }
   }
   return deps;
@@ -77,7 +81,13 @@ class Layout {
     if (!kRungs.contains(module)) return faults_.push_back(module + ": is on no rung of the ladder");
     const auto cmake = ReadFile(folder / "CMakeLists.txt");
     const std::set<std::string> deps = cmake.has_value() ? DepsOf(*cmake) : std::set<std::string>{};
-    for (const std::string& dep : deps) CheckStep(module, dep, module + "/CMakeLists.txt");
+    for (const std::string& dep : deps) {
+      if (kRungs.contains(dep)) {
+        CheckStep(module, dep, module + "/CMakeLists.txt");
+      } else {
+        faults_.push_back(Format("{}/CMakeLists.txt: DEPS names tessera::{}, which is no module", module, dep));
+      }
+    }
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
       const std::string extension = entry.path().extension();
       if (extension == ".h" || extension == ".cc") CheckFile(entry.path(), module, deps);
@@ -143,8 +153,11 @@ TEST_F(BadLayout, AnIncludeUpwardsIsFound) {
 TEST_F(BadLayout, ASidewaysDependencyIsFound) {
   Put("src/cdi/CMakeLists.txt",
       "tessera_module(cdi\n  SOURCES a.cc\n  DEPS tessera::base\n       tessera::kube\n TESTS x.cc)");
-  Put("src/cdi/a.cc", "");
-  EXPECT_THAT(Layout(dir_.path()).faults(), ElementsAre(HasSubstr("cdi (rung 4) must not use kube (rung 4)")));
+  Put("src/cdi/a.cc", "#include <kube/client.h>\n");
+  Put("src/api/CMakeLists.txt", "tessera_module(api SOURCES a.cc DEPS tessera::base tessera::sim)");
+  EXPECT_THAT(Layout(dir_.path()).faults(),
+              ElementsAre(HasSubstr("DEPS names tessera::sim"), HasSubstr("cdi (rung 4) must not use kube (rung 4)"),
+                          HasSubstr("src/cdi/a.cc: cdi (rung 4) must not use kube")));
 }
 
 TEST_F(BadLayout, AnUndeclaredIncludeAndAnUnknownModuleAreFound) {

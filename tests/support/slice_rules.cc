@@ -11,18 +11,7 @@ namespace {
 
 std::string Text(const json::Value& value) { return std::string(value.as_string()); }
 
-bool IsDnsLabel(std::string_view text, std::size_t limit = 63) {
-  if (text.empty() || text.size() > limit || text.front() == '-' || text.back() == '-') return false;
-  return text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string_view::npos;
-}
-
-bool IsDnsSubdomain(std::string_view text, std::size_t limit) {
-  if (text.size() > limit) return false;
-  for (const std::string_view part : Split(text, '.')) {
-    if (!IsDnsLabel(part)) return false;
-  }
-  return true;
-}
+bool IsDnsLabel(std::string_view text) { return IsDnsSubdomain(text, 63) && text.find('.') == std::string_view::npos; }
 
 bool IsIdentifier(std::string_view text) {
   if (text.empty() || text.size() > 32 || (text.front() >= '0' && text.front() <= '9')) return false;

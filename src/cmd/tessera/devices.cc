@@ -1,6 +1,9 @@
 #include "cmd/tessera/devices.h"
 
+#include <signal.h>
+
 #include <cstdio>
+#include <filesystem>
 
 #include "base/fd.h"
 #include "cmd/tessera/exit_codes.h"
@@ -8,6 +11,7 @@
 #include "inspect/simulated_root.h"
 #include "json/decode.h"
 #include "nvml/hosted_library.h"
+#include "nvml/vet.h"
 
 namespace tessera::cmd {
 namespace {
@@ -26,13 +30,42 @@ Result<device::Recording> ReadRecording(const std::string& file) {
   auto recording = value.has_value() ? json::Decode<device::Recording>(*value, json::Unknown::kIgnore)
                                      : std::unexpected(value.error());
   if (!recording.has_value()) return std::unexpected(std::move(recording).error().Wrap("reading " + file));
+  nvml::Vet(recording->nvml);  // Anybody may have sent it.
   return recording;
 }
+
+// Never over a device or through a link: --record /dev/null as root must not replace it.
+Result<void> WriteRecording(const device::Recording& recording, const std::string& file) {
+  std::error_code error;
+  const auto status = std::filesystem::symlink_status(file, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    return BadConfig("NotAFile", file + " is there and is no ordinary file", "name a new file");
+  }
+  return ReplaceFile(file, json::PrintJson(json::Encode(recording), 1) + "\n", 0600);
+}
+
+// Holds signals back, so that a simulated machine is removed before one of them ends the program.
+class SignalPause {
+ public:
+  SignalPause() {
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&signals, signal);
+    ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
+  }
+  SignalPause(const SignalPause&) = delete;
+  SignalPause& operator=(const SignalPause&) = delete;
+  ~SignalPause() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
 
 // From the real machine, a simulated one, or a file.
 Result<device::Recording> Read(DevicesOptions& options) {
   if (!options.replay.empty()) return ReadRecording(options.replay);
   if (options.simulate.empty()) return ReadMachine(options);
+  const SignalPause pause;
   TESSERA_ASSIGN(const TempDir root, inspect::MakeSimulatedRoot(options.simulate));
   options.driver_root = root.path().string();
   options.sysfs_root = (root.path() / "sys").string();
@@ -45,7 +78,7 @@ int RunDevices(DevicesOptions options) {
   const auto recording = Read(options);
   if (!recording.has_value()) return Fail(recording.error());
   if (!options.record.empty()) {
-    const auto written = ReplaceFile(options.record, json::PrintJson(json::Encode(*recording), 1) + "\n", 0600);
+    const auto written = WriteRecording(*recording, options.record);
     if (!written.has_value()) return Fail(written.error());
   }
   const device::Snapshot snapshot = device::MakeSnapshot(recording->nvml, recording->pci);

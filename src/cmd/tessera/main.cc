@@ -1,4 +1,5 @@
 // The `tessera` program: reads flags, runs one command.
+#include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -49,7 +50,9 @@ void AddDevices(CLI::App& app, DevicesOptions& options) {
   CLI::Option* sysfs = devices->add_option("--sysfs-root", options.sysfs_root, "Where sysfs is mounted");
   sysfs->type_name("DIR")->capture_default_str();
   devices->add_option("--node-name", options.view.node_name, "Node for -o slices; default: $NODE_NAME or the host name")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->check(CLI::Validator(
+          [](const std::string& name) { return IsDnsSubdomain(name) ? "" : name + " is no node name"; }, ""));
   devices->add_option("--timeout", options.timeout_seconds, "Seconds after which a driver that hangs is given up")
       ->type_name("SECONDS")
       ->check(CLI::Range(1, 3600))
@@ -69,7 +72,12 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("tessera ") + std::string(kVersion));
   app.require_subcommand(1);
   int verbosity = 0;
+  std::string format = "text";
+  app.fallthrough();  // These may stand behind the command as well.
   app.add_option("-v", verbosity, "Log verbosity, as in Kubernetes")->type_name("LEVEL")->check(CLI::Range(0, 10));
+  app.add_option("--logging-format", format, "text or json")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"text", "json"}));
   DevicesOptions devices;
   AddDevices(app, devices);
   try {
@@ -77,7 +85,8 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitFine : kExitUsage;
   }
-  log::Configure({.verbosity = verbosity});
+  ::signal(SIGCHLD, SIG_DFL);  // Ignored by some parents; then nobody could tell how a child ended.
+  log::Configure({.format = format == "json" ? log::Format::kJson : log::Format::kText, .verbosity = verbosity});
   if (devices.view.node_name.empty()) devices.view.node_name = DefaultNodeName();
   devices.view.color = ::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
   return RunDevices(std::move(devices));

@@ -41,7 +41,8 @@ void SimRoot::Update(const std::function<void(sim::Machine&)>& change) {
 Result<void> HideFunction(const std::filesystem::path& root, const std::string& function) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "usr/lib")) {
     if (!entry.is_regular_file() || !entry.path().filename().string().starts_with("libnvidia-ml.so.")) continue;
-    TESSERA_ASSIGN(std::string image, ReadFile(entry.path()));
+    constexpr std::size_t kMost = std::size_t{256} << 20;  // Sanitizers make it large.
+    TESSERA_ASSIGN(std::string image, ReadFile(entry.path(), kMost));
     TESSERA_ASSIGN(const std::vector<std::string> symbols, sim::DynamicSymbols(image));
     if (std::ranges::find(symbols, function) == symbols.end()) return {};  // Already older than that.
     TESSERA_TRY(sim::HideSymbols(image, std::span(&function, 1)));

@@ -1,7 +1,7 @@
 # What every target of ours is compiled and linked with, as one interface target.
 include_guard()
 include(CheckPIESupported)
-check_pie_supported()
+check_pie_supported(LANGUAGES CXX)
 
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
@@ -9,13 +9,11 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
 # Dev: quick to build, pleasant to debug, assertions on.
 set(CMAKE_CXX_FLAGS_DEV "-Og -g1" CACHE STRING "" FORCE)
-set(CMAKE_C_FLAGS_DEV "-Og -g1" CACHE STRING "" FORCE)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG" CACHE STRING "" FORCE)
 
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
-  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
 add_library(tessera_options INTERFACE)

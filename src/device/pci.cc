@@ -48,7 +48,7 @@ PciPlace ReadPciPlace(const fs::path& sysfs, std::string_view bus_id) {
   constexpr int kMaxNode = 1023;  // Kubernetes' own helper refuses more.
   const auto text = ReadFile(link / "numa_node", 64);
   const auto node = text.has_value() ? ParseNumber<int>(Trim(*text)) : std::nullopt;
-  if (node && *node >= 0 && *node <= kMaxNode) place.numa_node = *node;
+  if (node && *node >= 0 && *node <= kMaxNode) place.numa_node = node;
   return place;
 }
 

@@ -18,7 +18,7 @@ using device::Device;
 using device::Snapshot;
 using device::Withheld;
 
-std::string OrDash(std::string text) { return text.empty() ? "-" : text; }
+std::string OrDash(const std::string& text) { return text.empty() ? "-" : text; }
 
 std::string MemoryText(std::optional<std::uint64_t> bytes) {
   if (!bytes) return "-";

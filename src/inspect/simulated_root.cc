@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 Result<fs::path> SimulatorProgram() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  const fs::path program = self.parent_path() / "tessera-sim";
+  fs::path program = self.parent_path() / "tessera-sim";
   if (error || !fs::exists(program)) {
     return BadConfig("NoSimulator", Format("{} is not there", program.string()),
                      "install tessera-sim beside tessera (make install does)");

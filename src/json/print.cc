@@ -110,7 +110,8 @@ class JsonPrinter {
     out_ += close;
   }
   void NewLine() {
-    if (indent_ > 0) out_.append("\n").append(static_cast<std::size_t>(indent_ * depth_), ' ');
+    if (indent_ > 0)
+      out_.append("\n").append(static_cast<std::size_t>(indent_) * static_cast<std::size_t>(depth_), ' ');
   }
 
   const int indent_;

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <string>
 
 namespace tessera::nvml {
 
@@ -75,7 +76,9 @@ std::string_view ReturnText(abi::Return code) {
 
 Api Api::From(void* handle) {
   Api api;
-  for (std::size_t i = 0; i < kFunctionCount; ++i) api.pointers_[i] = ::dlsym(handle, kFunctionNames[i].data());
+  for (std::size_t i = 0; i < kFunctionCount; ++i) {
+    api.pointers_[i] = ::dlsym(handle, std::string(kFunctionNames[i]).c_str());
+  }
   return api;
 }
 

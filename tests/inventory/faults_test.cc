@@ -18,8 +18,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kCallDeadline{300};
-constexpr milliseconds kReadDeadline{20'000};
+constexpr milliseconds kCallDeadline{1'000};  // Long enough for a busy machine under a sanitizer.
+constexpr milliseconds kReadDeadline{30'000};
 constexpr unsigned kVictim = 1;  // Of dgx-a100-mig: a GPU with MIG devices, so that every function is called on it.
 
 nvml::HostOptions Options(const SimRoot& root) {
@@ -181,7 +181,7 @@ TEST_P(FaultTest, CostsAtMostItsOwnAnswer) {
     ExpectOthersUntouched(Scan(library_, root_));
     CrashOnSeveralGpus();
   }
-  LoseTheHost({.hang_ms = 60'000}, "did not answer within 0.3 s");
+  LoseTheHost({.hang_ms = 60'000}, "did not answer within 1 s");
   LoseTheHost({.crash = true}, "was killed by signal 11");
   root_.Update([](sim::Machine& machine) { machine.faults.clear(); });
   EXPECT_EQ(Scan(library_, root_), healthy_) << "a fault that is gone leaves nothing behind";

@@ -187,7 +187,7 @@ Result<MachineFacts> HostedLibrary::Read() {
   const auto deadline = steady_clock::now() + options_.read_deadline;
   std::erase_if(abandoned_, [](const auto& host) { return host->Reap(milliseconds(0)); });
   std::erase_if(avoided_, [](const Avoided& a) { return a.until < steady_clock::now(); });
-  lost_host_ = false;
+  lost_host_ = crossed_ = false;
   for (;;) {
     TESSERA_ASSIGN(auto facts, ReadOnce(deadline));
     if (!facts) continue;
@@ -232,7 +232,7 @@ Result<std::optional<MachineFacts>> HostedLibrary::ReadOnce(steady_clock::time_p
   const std::uint32_t function = host_->progress().function.load(std::memory_order_acquire);
   const std::uint32_t gpu = host_->progress().gpu.load(std::memory_order_acquire);
   if (host_->Reap(milliseconds(100))) {
-    if (host_->left_by_itself() && !std::exchange(lost_host_, true)) return std::nullopt;  // It left as we asked.
+    if (host_->left_by_itself() && !std::exchange(crossed_, true)) return std::nullopt;  // It left as we asked.
     failure = host_->EndText();
   }
   lost_host_ = true;
@@ -252,7 +252,7 @@ Result<std::string> HostedLibrary::Await(steady_clock::time_point deadline) {
   auto since = steady_clock::now();  // When the call in progress began, as far as we saw.
   for (;;) {
     const std::uint32_t function = progress.function.load(std::memory_order_acquire);
-    // Once a host was lost in this read, GPUs are awake or will not wake: eight that hang must not take eight times as long.
+    // Once a host was lost, GPUs are awake or will not wake: eight that hang must not take eight times as long.
     const bool patient = MayBeSlow(function) && !lost_host_;
     const milliseconds limit = patient ? options_.slow_call_deadline : options_.call_deadline;
     // Looks up often enough to notice a hang within an eighth of its deadline.
@@ -262,8 +262,9 @@ Result<std::string> HostedLibrary::Await(steady_clock::time_point deadline) {
     if (message) return std::move(*message);
 
     const auto now = steady_clock::now();
-    if (now >= deadline)
+    if (now >= deadline) {
       return Transient("NvmlHost", Format("was still busy after {}", SecondsText(options_.read_deadline)));
+    }
     const std::uint32_t newest = progress.calls.load(std::memory_order_acquire);
     if (std::exchange(calls, newest) != newest) {
       since = now;  // As long as it makes calls, it lives.
@@ -285,7 +286,7 @@ Result<void> HostedLibrary::Blame(std::uint32_t function, std::uint32_t gpu, con
     return BadDevice("NvmlHost", Format("{}: the NVML host {}", Name(fn), what),
                      "the driver does not respond: run nvidia-smi on the node, reload the driver or reboot");
   }
-  Avoid avoid{std::string(Name(fn)), std::nullopt, Format("{}: the NVML host {}", Name(fn), what)};
+  Avoid avoid{std::string(Name(fn)), std::nullopt, "the NVML host " + what};
   log::Verbose(
       2, "Lost the NVML host, going on without that call",
       {{"function", Name(fn)}, {"gpu", gpu == Progress::kNoGpu ? -1 : static_cast<int>(gpu)}, {"reason", what}});
@@ -300,6 +301,8 @@ Result<void> HostedLibrary::Blame(std::uint32_t function, std::uint32_t gpu, con
       if (std::ranges::any_of(avoided_, [&](const Avoided& a) { return a.avoid.gpu == gpu; })) avoid.function = "*";
     }
   }
+  // A GPU that is left alone altogether says in which call that was decided.
+  if (avoid.function == "*") avoid.reason = Format("{}: {}", Name(fn), avoid.reason);
   avoided_.push_back({std::move(avoid), steady_clock::now() + options_.avoid_for});
   return {};
 }

@@ -63,8 +63,10 @@ class HostedLibrary final : public GpuLibrary {
   std::unique_ptr<Host> host_;
   std::vector<std::unique_ptr<Host>> abandoned_;  // Reaped when the kernel lets go of them.
   std::vector<Avoided> avoided_;
-  std::string shape_;       // Driver version and number of GPUs of the last read.
-  bool lost_host_ = false;  // In this Read(): then slow calls get no more time than others.
+  std::string shape_;  // Driver version and number of GPUs of the last read.
+  // In this Read():
+  bool lost_host_ = false;  // Then slow calls get no more time than others.
+  bool crossed_ = false;    // An idle host left just as we asked; that happens once, not twice.
 };
 
 }  // namespace tessera::nvml

@@ -26,6 +26,41 @@ add_library(tessera_cli11 INTERFACE)
 add_library(tessera::cli11 ALIAS tessera_cli11)
 target_include_directories(tessera_cli11 SYSTEM INTERFACE ${CLI11_INCLUDE_DIR})
 
+# OpenSSL, Asio and Beast: net/ only.
+find_path(OPENSSL_HEADERS openssl/ssl.h REQUIRED)
+find_library(SSL_LIBRARY NAMES libssl.a REQUIRED)
+find_library(CRYPTO_LIBRARY NAMES libcrypto.a REQUIRED)
+add_library(tessera_openssl INTERFACE)
+add_library(tessera::openssl ALIAS tessera_openssl)
+target_include_directories(tessera_openssl SYSTEM INTERFACE ${OPENSSL_HEADERS})
+target_link_libraries(tessera_openssl INTERFACE ${SSL_LIBRARY} ${CRYPTO_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS})
+
+# gRPC and protobuf-lite: kubelet/ only. pkg-config's list for the archive of grpc++_unsecure is incomplete: c-ares, upb,
+# zlib, RE2 and address_sorting are named only for the secure library. The archives depend on each other in circles.
+# Under sanitizers the shared libraries are used: archives that are not instrumented clash with instrumented copies of
+# the same inline functions.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(GRPC REQUIRED grpc++_unsecure)
+find_program(PROTOC protoc REQUIRED)
+find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
+add_library(tessera_grpc INTERFACE)
+add_library(tessera::grpc ALIAS tessera_grpc)
+if(TESSERA_SANITIZE)
+  # gRPC's headers lock Abseil's mutexes.
+  target_link_libraries(tessera_grpc INTERFACE grpc++_unsecure grpc_unsecure gpr absl_synchronization protobuf-lite
+                        Threads::Threads)
+else()
+  set(grpc_archives)
+  foreach(name grpc++_unsecure grpc_unsecure gpr address_sorting re2 upb cares z protobuf-lite ${GRPC_STATIC_LIBRARIES})
+    find_library(archive_${name} NAMES lib${name}.a)
+    if(archive_${name})
+      list(APPEND grpc_archives ${archive_${name}})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES grpc_archives)
+  target_link_libraries(tessera_grpc INTERFACE -Wl,--start-group ${grpc_archives} -Wl,--end-group Threads::Threads)
+endif()
+
 if(TESSERA_TESTS)
   find_package(GTest REQUIRED)
 endif()

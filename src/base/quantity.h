@@ -89,4 +89,12 @@ class Quantity {
   bool go_uses_big_decimal_ = false;  // Kubernetes would hold this as inf.Dec; sticks through arithmetic.
 };
 
+// For json/decode.h.
+inline bool FromText(std::string_view text, Quantity& out) {
+  auto parsed = Quantity::Parse(text);
+  if (parsed) out = *std::move(parsed);
+  return parsed.has_value();
+}
+inline std::string ToText(const Quantity& quantity) { return quantity.ToString(); }
+
 }  // namespace tessera

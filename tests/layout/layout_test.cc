@@ -29,7 +29,7 @@ const std::map<std::string, int> kRungs{{"base", 0},                            
                                         {"inspect", 8}, {"local", 8},                                    //
                                         {"cmd", 9}};
 
-const std::set<std::string> kThirdParty{"boost", "cli11", "fmt", "options", "yaml"};
+const std::set<std::string> kThirdParty{"boost", "cli11", "fmt", "grpc", "openssl", "options", "yaml"};
 
 // What `text` includes of ours: #include "module/file.h", or with angle brackets when it names a module.
 std::set<std::string> IncludesOf(std::string_view text) {

@@ -28,10 +28,18 @@ struct Version {
 };
 using Attribute = std::variant<std::int64_t, bool, std::string, Version>;
 
+// Keeps new claims away from a device ("NoSchedule"), also evicts pods ("NoExecute"), or only informs ("None").
+struct Taint {
+  std::string key, value, effect;
+
+  bool operator==(const Taint&) const = default;
+};
+
 struct Device {
   std::string name;
   std::map<std::string, Attribute> attributes;
   std::map<std::string, Quantity> capacity;
+  std::vector<Taint> taints;
   bool operator==(const Device&) const = default;
 };
 
@@ -52,7 +60,13 @@ struct ResourceSlice {
   bool operator==(const ResourceSlice&) const = default;
 };
 
-// The object as the API server takes it, version v1.
-json::Value ToJson(const ResourceSlice& slice);
+// The object as the API server takes it in "v1", "v1beta2" or "v1beta1".
+json::Value ToJson(const ResourceSlice& slice, std::string_view version = "v1");
+
+// Where `stored` differs from what we `wanted`, as paths ("spec.devices[3].taints"); at most `limit`. The order of keys,
+// the spelling of quantities, nulls and empty lists do not count, nor does a taint's timeAdded, which the server sets.
+// What `stored` has beyond `wanted` counts as well: somebody edited it.
+std::vector<std::string> Differences(const json::Value& wanted, const json::Value& stored, std::string_view path,
+                                     std::size_t limit = 8);
 
 }  // namespace tessera::api

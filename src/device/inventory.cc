@@ -16,9 +16,9 @@ Result<Recording> Record(nvml::GpuLibrary& library, const std::filesystem::path&
 Result<Inventory::Scan> Inventory::Rescan() {
   TESSERA_ASSIGN(const Recording recording, Record(library_, sysfs_));
   auto snapshot = std::make_shared<const Snapshot>(MakeSnapshot(recording.nvml, recording.pci));
-  if (last_ != nullptr && *last_ == *snapshot) return Scan{last_, version_, false};
+  if (last_ != nullptr && *last_ == *snapshot) return Scan{last_, version_, false, recording.nvml.library};
   last_ = std::move(snapshot);
-  return Scan{last_, ++version_, true};
+  return Scan{last_, ++version_, true, recording.nvml.library};
 }
 
 }  // namespace tessera::device

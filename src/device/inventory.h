@@ -42,6 +42,7 @@ class Inventory {
     std::shared_ptr<const Snapshot> snapshot;
     std::uint64_t version = 0;  // Grows with each change, from 1.
     bool changed = false;
+    std::filesystem::path library = {};  // The file that answered.
   };
   // Reads the hardware. Unchanged hardware gives the snapshot of the scan before. On error the last one still stands.
   Result<Scan> Rescan();

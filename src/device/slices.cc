@@ -107,26 +107,32 @@ api::Device MakeApiDevice(const Snapshot& snapshot, const Device& device) {
   return out;
 }
 
-std::vector<api::ResourceSlice> MakeSlices(const Snapshot& snapshot, const Pool& pool) {
-  const std::size_t count =
-      std::max<std::size_t>(1, (snapshot.devices.size() + kDevicesPerSlice - 1) / kDevicesPerSlice);
+std::string SliceNamePrefix(std::size_t index, std::string_view node_name) {
+  return Format("{:05x}-{}-{}-", index, kDriverName, node_name);
+}
+
+std::vector<api::ResourceSlice> MakeSlices(std::vector<api::Device> devices, const Pool& pool) {
+  const std::size_t count = std::max<std::size_t>(1, (devices.size() + kDevicesPerSlice - 1) / kDevicesPerSlice);
   std::vector<api::ResourceSlice> slices(count);
   for (std::size_t i = 0; i < count; ++i) {
     api::ResourceSlice& slice = slices[i];
-    // The index comes first because the scheduler goes through slices by name.
-    slice.generate_name = Format("{:05x}-{}-{}-", i, kDriverName, pool.node_name);
+    slice.generate_name = SliceNamePrefix(i, pool.node_name);
     slice.owner = pool.owner;
     slice.driver = kDriverName;
     slice.node_name = pool.node_name;
     slice.pool_name = pool.node_name;
     slice.pool_generation = pool.generation;
     slice.pool_slice_count = static_cast<std::int64_t>(count);
-    const std::size_t end = std::min(snapshot.devices.size(), (i + 1) * kDevicesPerSlice);
-    for (std::size_t d = i * kDevicesPerSlice; d < end; ++d) {
-      slice.devices.push_back(MakeApiDevice(snapshot, snapshot.devices[d]));
-    }
+    const std::size_t end = std::min(devices.size(), (i + 1) * kDevicesPerSlice);
+    for (std::size_t d = i * kDevicesPerSlice; d < end; ++d) slice.devices.push_back(std::move(devices[d]));
   }
   return slices;
+}
+
+std::vector<api::ResourceSlice> MakeSlices(const Snapshot& snapshot, const Pool& pool) {
+  std::vector<api::Device> devices;
+  for (const Device& device : snapshot.devices) devices.push_back(MakeApiDevice(snapshot, device));
+  return MakeSlices(std::move(devices), pool);
 }
 
 }  // namespace tessera::device

@@ -22,8 +22,12 @@ struct Pool {
   std::optional<api::OwnerReference> owner;
 };
 
-// At least one slice: "no devices" is not "no driver". Devices keep the snapshot's order.
+// At least one slice: "no devices" is not "no driver". Devices keep their order.
+std::vector<api::ResourceSlice> MakeSlices(std::vector<api::Device> devices, const Pool& pool);
 std::vector<api::ResourceSlice> MakeSlices(const Snapshot& snapshot, const Pool& pool);
+
+// What the name of a slice begins with: its index, because the scheduler goes through slices by name.
+std::string SliceNamePrefix(std::size_t index, std::string_view node_name);
 
 // One device with all its attributes and capacities. Where the API's limit of 32 is exceeded, attributes are left out
 // in the order of kLeftOutFirst.

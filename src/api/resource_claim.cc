@@ -1,0 +1,134 @@
+#include "api/resource_claim.h"
+
+#include "base/text.h"
+#include "json/decode.h"
+
+namespace tessera::api {
+
+template <class F>
+void Describe(F& f, AllocationResult& r) {
+  f.Required("request", r.request);
+  f.Required("driver", r.driver);
+  f.Required("pool", r.pool);
+  f.Required("device", r.device);
+  f.Optional("adminAccess", r.admin_access);
+  f.Optional("shareID", r.share_id);
+}
+
+namespace {
+
+struct Opaque {
+  std::string driver;
+  json::Value parameters;
+};
+template <class F>
+void Describe(F& f, Opaque& o) {
+  f.Required("driver", o.driver);
+  f.Required("parameters", o.parameters);
+}
+
+struct Config {
+  std::string source;
+  std::vector<std::string> requests;
+  std::optional<Opaque> opaque;
+};
+template <class F>
+void Describe(F& f, Config& c) {
+  f.Required("source", c.source);
+  f.Optional("requests", c.requests);
+  f.Optional("opaque", c.opaque);
+}
+
+struct Devices {
+  std::vector<AllocationResult> results;
+  std::vector<Config> config;
+};
+template <class F>
+void Describe(F& f, Devices& d) {
+  f.Optional("results", d.results);
+  f.Optional("config", d.config);
+}
+
+struct AllocationObject {
+  Devices devices;
+};
+template <class F>
+void Describe(F& f, AllocationObject& a) {
+  f.Optional("devices", a.devices);
+}
+
+struct Consumer {
+  std::string resource, name;
+};
+template <class F>
+void Describe(F& f, Consumer& c) {
+  f.Optional("resource", c.resource);
+  f.Optional("name", c.name);
+}
+
+struct Status {
+  json::Value allocation;
+  std::vector<Consumer> reserved_for;
+};
+template <class F>
+void Describe(F& f, Status& s) {
+  f.Optional("allocation", s.allocation);
+  f.Optional("reservedFor", s.reserved_for);
+}
+
+struct Metadata {
+  std::string name, namespace_name, uid, resource_version;
+};
+template <class F>
+void Describe(F& f, Metadata& m) {
+  f.Required("name", m.name);
+  f.Required("namespace", m.namespace_name);
+  f.Required("uid", m.uid);
+  f.Optional("resourceVersion", m.resource_version);
+}
+
+struct Object {
+  Metadata metadata;
+  Status status;
+};
+template <class F>
+void Describe(F& f, Object& o) {
+  f.Required("metadata", o.metadata);
+  f.Optional("status", o.status);
+}
+
+Result<Allocation> DecodeAllocation(const json::Value& value) {
+  TESSERA_ASSIGN(AllocationObject object,
+                 json::Decode<AllocationObject>(value, json::Unknown::kIgnore, "status.allocation"));
+  Allocation allocation{.results = std::move(object.devices.results)};
+  for (Config& config : object.devices.config) {
+    AllocationConfig& added = allocation.configs.emplace_back(std::move(config.source), std::move(config.requests));
+    if (!config.opaque) continue;
+    added.driver = std::move(config.opaque->driver);
+    added.parameters = std::move(config.opaque->parameters);
+  }
+  return allocation;
+}
+
+}  // namespace
+
+std::string_view MainRequest(std::string_view request) { return request.substr(0, request.find('/')); }
+
+Result<ResourceClaim> DecodeClaim(const json::Value& value) {
+  TESSERA_ASSIGN(Object object, json::Decode<Object>(value, json::Unknown::kIgnore));
+  ResourceClaim claim{.ref = {.namespace_name = std::move(object.metadata.namespace_name),
+                              .name = std::move(object.metadata.name),
+                              .uid = std::move(object.metadata.uid)},
+                      .resource_version = std::move(object.metadata.resource_version)};
+  if (!object.status.allocation.is_null()) {
+    TESSERA_ASSIGN(claim.allocation, DecodeAllocation(object.status.allocation));
+    claim.raw_allocation = std::move(object.status.allocation);
+  }
+  for (const Consumer& consumer : object.status.reserved_for) {
+    const bool pod = consumer.resource == "pods";
+    claim.reserved_for.push_back(Format("{}/{}", pod ? claim.ref.namespace_name : consumer.resource, consumer.name));
+  }
+  return claim;
+}
+
+}  // namespace tessera::api

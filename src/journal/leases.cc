@@ -1,0 +1,164 @@
+#include "journal/leases.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "journal/turns.h"
+
+namespace tessera::journal {
+namespace {
+
+using namespace std::chrono_literals;
+using Deadline = std::chrono::steady_clock::time_point;
+
+constexpr auto kFirstPause = 200us;
+constexpr std::chrono::microseconds kLongestPause = 20ms;
+
+// FNV-1a, 62 bits of it: a file offset must not be negative, and neither must the end of its byte.
+off_t PlaceOf(std::string_view name) {
+  std::uint64_t hash = 0xCBF29CE484222325;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3;
+  return static_cast<off_t>(hash >> 2);
+}
+
+struct flock ByteAt(off_t place) {
+  struct flock lock{};  // l_pid must be 0 for open-file-description locks.
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = place;
+  lock.l_len = 1;
+  return lock;
+}
+
+// True when we have it now, false when somebody else has.
+Result<bool> TryByte(int fd, off_t place) {
+  struct flock lock = ByteAt(place);
+  if (::fcntl(fd, F_OFD_SETLK, &lock) == 0) return true;
+  if (errno == EAGAIN || errno == EACCES || errno == EINTR) return false;
+  return FromErrno(errno, "LeaseFileUnusable", "locking the lease file");
+}
+
+std::unexpected<Error> TimedOut(const std::string& name) {
+  return Transient("LeaseTimeout", Format("somebody else is at work on {}", name));
+}
+
+}  // namespace
+
+// The file, and the order among this process's threads: at most one of them asks the kernel for a place.
+class Leases::Table {
+ public:
+  explicit Table(std::filesystem::path file) : file_(std::move(file)) {}
+
+  // A fresh description of the file: locks belong to it.
+  Result<UniqueFd> OpenFile() const {
+    std::error_code ignored;  // Opening says what is wrong.
+    std::filesystem::create_directories(file_.parent_path(), ignored);
+    UniqueFd fd{::open(file_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600)};
+    if (!fd) return FromErrno(errno, "LeaseFileUnusable", "opening " + file_.string());
+    return fd;
+  }
+
+  // Whether `fd` is still the file that others will open.
+  bool IsCurrent(int fd) const {
+    struct stat ours{};
+    struct stat there{};
+    if (::fstat(fd, &ours) != 0 || ::lstat(file_.c_str(), &there) != 0) return false;
+    return ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+  }
+
+  const std::filesystem::path& file() const { return file_; }
+  Turns& turns() { return turns_; }
+
+ private:
+  const std::filesystem::path file_;
+  Turns turns_;
+};
+
+// Leaves the kernel's locks before the queue, so that the next thread finds them free.
+struct Lease::Held {
+  explicit Held(std::shared_ptr<Leases::Table> owner) : table(std::move(owner)) {}
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() {
+    // Closing is not enough while a child that was just forked still has the description.
+    struct flock everything{};
+    everything.l_type = F_UNLCK;
+    if (fd) ::fcntl(fd.get(), F_OFD_SETLK, &everything);
+    fd.Reset();
+    for (const off_t place : places) table->turns().Leave(place);
+  }
+
+  std::shared_ptr<Leases::Table> table;
+  UniqueFd fd;
+  std::vector<off_t> places;  // Those entered so far.
+
+  // All places of `wanted` in their order, first in this process, then among processes.
+  Result<void> Take(const std::map<off_t, std::string>& wanted, Deadline deadline) {
+    for (const auto& [place, name] : wanted) {
+      if (!table->turns().Enter(place, deadline)) return TimedOut(name);
+      places.push_back(place);
+    }
+    do {
+      TESSERA_ASSIGN(fd, table->OpenFile());
+      for (const auto& [place, name] : wanted) TESSERA_TRY(TakeByte(place, name, deadline));
+    } while (!table->IsCurrent(fd.get()));  // Removed meanwhile: such a lock keeps nobody out.
+    return {};
+  }
+
+  Result<void> TakeByte(off_t place, const std::string& name, Deadline deadline) const {
+    for (std::chrono::microseconds pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
+      TESSERA_ASSIGN(const bool taken, TryByte(fd.get(), place));
+      if (taken) return {};
+      const auto now = std::chrono::steady_clock::now();
+      if (now >= deadline) return TimedOut(name);
+      // The kernel can wait for a lock, but not until a deadline.
+      std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(pause, deadline - now));
+    }
+  }
+};
+
+Lease::Lease(std::unique_ptr<Held> held) : held_(std::move(held)) {}
+Lease::Lease(Lease&&) noexcept = default;
+Lease& Lease::operator=(Lease&&) noexcept = default;
+Lease::~Lease() = default;
+
+Leases::Leases(std::filesystem::path file) : table_(std::make_shared<Table>(std::move(file))) {}
+Leases::~Leases() = default;
+
+Result<Lease> Leases::Acquire(std::vector<std::string> names, std::chrono::steady_clock::time_point deadline) {
+  std::map<off_t, std::string> wanted;  // In order of place. Names that share one need it once.
+  for (auto& name : names) wanted.emplace(PlaceOf(name), std::move(name));
+  auto held = std::make_unique<Lease::Held>(table_);
+  TESSERA_TRY(held->Take(wanted, deadline));
+  return Lease(std::move(held));
+}
+
+Result<std::optional<Lease>> Leases::TryAcquire(const std::string& name) {
+  auto lease = Acquire({name}, Deadline());
+  if (lease.has_value()) return std::optional<Lease>(std::move(*lease));
+  if (lease.error().code() == "LeaseTimeout") return std::optional<Lease>();
+  return std::unexpected(std::move(lease).error());
+}
+
+Result<bool> Leases::IsHeld(const std::string& name) {
+  const off_t place = PlaceOf(name);
+  if (table_->turns().Count(place) > 0) return true;
+  const UniqueFd fd{::open(table_->file().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+  if (!fd && errno == ENOENT) return false;
+  const std::string doing = "looking at " + table_->file().string();
+  if (!fd) return FromErrno(errno, "LeaseFileUnusable", doing);
+  struct flock lock = ByteAt(place);
+  if (::fcntl(fd.get(), F_OFD_GETLK, &lock) != 0) return FromErrno(errno, "LeaseFileUnusable", doing);
+  return lock.l_type != F_UNLCK;
+}
+
+}  // namespace tessera::journal

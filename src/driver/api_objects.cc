@@ -1,0 +1,81 @@
+#include "driver/api_objects.h"
+
+#include "base/text.h"
+
+namespace tessera::driver {
+namespace {
+
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+constexpr seconds kWriteTimeout{30};
+constexpr seconds kEventTimeout{10};
+
+kube::Call Background(seconds timeout) {
+  return {.deadline = steady_clock::now() + timeout, .lane = kube::Lane::kBackground};
+}
+
+std::string EventsPath(const std::string& namespace_name) {
+  return Format("/api/v1/namespaces/{}/events", kube::Escape(namespace_name));
+}
+
+}  // namespace
+
+Result<api::ResourceClaim> ApiClaims::Get(const api::ClaimRef& claim, steady_clock::time_point deadline,
+                                          Urgency urgency) {
+  const bool pod_waits = urgency == Urgency::kPodWaits;
+  const kube::Call call{
+      .deadline = deadline, .lane = pod_waits ? kube::Lane::kUrgent : kube::Lane::kBackground, .retry = pod_waits};
+  const std::string rest =
+      Format("namespaces/{}/resourceclaims/{}", kube::Escape(claim.namespace_name), kube::Escape(claim.name));
+  TESSERA_ASSIGN(const std::string path, api_.Path(rest, call));
+  auto object = client_.Get(path, call);
+  if (!object) {
+    // A 404 may also mean that the version went away with an upgrade or downgrade of the server.
+    if (object.error().code() == "ApiNotFound") api_.Forget();
+    return std::unexpected(std::move(object).error());
+  }
+  return api::DecodeClaim(*object);
+}
+
+Result<std::string> ApiSlices::Version() { return api_.Version(Background(kWriteTimeout)); }
+
+Result<api::OwnerReference> ApiSlices::Node() {
+  TESSERA_ASSIGN(const json::Value node,
+                 client_.Get(Format("/api/v1/nodes/{}", kube::Escape(node_name_)), Background(kWriteTimeout)));
+  const std::string uid = TextAt(node, {"metadata", "uid"});
+  if (uid.empty()) return Transient("ApiUnexpected", Format("node {} has no UID", node_name_));
+  return api::OwnerReference{"v1", "Node", node_name_, uid};
+}
+
+Result<json::Value> ApiSlices::Create(const json::Value& slice) {
+  const kube::Call call = Background(kWriteTimeout);
+  TESSERA_ASSIGN(const std::string path, api_.Path("resourceslices", call));
+  return client_.Create(path, slice, call);
+}
+
+Result<json::Value> ApiSlices::Update(const std::string& name, const json::Value& slice) {
+  const kube::Call call = Background(kWriteTimeout);
+  TESSERA_ASSIGN(const std::string path, api_.Path("resourceslices/" + kube::Escape(name), call));
+  return client_.Update(path, slice, call);
+}
+
+Result<void> ApiSlices::Delete(const std::string& name, const std::string& uid, const std::string& resource_version) {
+  const kube::Call call = Background(kWriteTimeout);
+  TESSERA_ASSIGN(const std::string path, api_.Path("resourceslices/" + kube::Escape(name), call));
+  return client_.Delete(path, uid, resource_version, call);
+}
+
+Result<std::string> ApiEvents::Create(const std::string& namespace_name, const json::Value& event) {
+  TESSERA_ASSIGN(const json::Value created,
+                 client_.Create(EventsPath(namespace_name), event, Background(kEventTimeout)));
+  return TextAt(created, {"metadata", "name"});
+}
+
+Result<void> ApiEvents::Patch(const std::string& namespace_name, const std::string& name, const json::Value& patch) {
+  TESSERA_TRY(client_.Patch(Format("{}/{}", EventsPath(namespace_name), kube::Escape(name)),
+                            "application/merge-patch+json", patch, Background(kEventTimeout)));
+  return {};
+}
+
+}  // namespace tessera::driver

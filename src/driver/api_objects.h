@@ -1,0 +1,50 @@
+// driver/api_objects.h: claims, slices and Events at a real API server.
+#pragma once
+
+#include <string>
+
+#include "driver/claim_source.h"
+#include "driver/events.h"
+#include "driver/publisher.h"
+#include "kube/client.h"
+
+namespace tessera::driver {
+
+class ApiClaims final : public ClaimSource {
+ public:
+  ApiClaims(kube::Client& client, kube::ResourceApi& api) : client_(client), api_(api) {}
+  Result<api::ResourceClaim> Get(const api::ClaimRef& claim, std::chrono::steady_clock::time_point deadline,
+                                 Urgency urgency) override;
+
+ private:
+  kube::Client& client_;
+  kube::ResourceApi& api_;
+};
+
+class ApiSlices final : public SliceStore {
+ public:
+  ApiSlices(kube::Client& client, kube::ResourceApi& api, std::string node_name)
+      : client_(client), api_(api), node_name_(std::move(node_name)) {}
+  Result<std::string> Version() override;
+  Result<api::OwnerReference> Node() override;
+  Result<json::Value> Create(const json::Value& slice) override;
+  Result<json::Value> Update(const std::string& name, const json::Value& slice) override;
+  Result<void> Delete(const std::string& name, const std::string& uid, const std::string& resource_version) override;
+
+ private:
+  kube::Client& client_;
+  kube::ResourceApi& api_;
+  const std::string node_name_;
+};
+
+class ApiEvents final : public EventSink {
+ public:
+  explicit ApiEvents(kube::Client& client) : client_(client) {}
+  Result<std::string> Create(const std::string& namespace_name, const json::Value& event) override;
+  Result<void> Patch(const std::string& namespace_name, const std::string& name, const json::Value& patch) override;
+
+ private:
+  kube::Client& client_;
+};
+
+}  // namespace tessera::driver

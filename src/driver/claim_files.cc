@@ -1,0 +1,63 @@
+#include "driver/claim_files.h"
+
+#include "cdi/claim_spec.h"
+#include "json/decode.h"
+
+namespace tessera::driver {
+namespace {
+
+// Containers of an adopted claim name only the claim's device, not the base spec's: the Go driver put everything into
+// the claim's own file.
+void AddBase(const cdi::Spec& base, cdi::Spec& spec) {
+  const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+  for (const cdi::Edits* edits : {&base.edits, &base.devices.at(0).edits}) {
+    append(spec.edits.env, edits->env);
+    append(spec.edits.device_nodes, edits->device_nodes);
+    append(spec.edits.mounts, edits->mounts);
+    append(spec.edits.hooks, edits->hooks);
+    append(spec.edits.additional_gids, edits->additional_gids);
+  }
+}
+
+// A GPU's minor may be another after a reboot, and the Go driver's checkpoint does not have it at all.
+void SetMinors(api::PreparedClaim& claim, const HardwareState& hardware) {
+  for (api::PreparedDevice& device : claim.devices) {
+    if (const device::Device* now = FindHardware(hardware, device.hardware)) device.hardware.gpu_minor = now->gpu.minor;
+  }
+}
+
+std::string Comment(api::PreparedClaim claim) {
+  claim.state = api::ClaimState::kCompleted;  // The file is the last step.
+  return json::PrintJson(json::Encode(claim));
+}
+
+}  // namespace
+
+Result<bool> ClaimFiles::Ensure(const api::PreparedClaim& claim, const HardwareState& hardware) {
+  if (!hardware.base) return std::unexpected(*hardware.base_error);
+  bool wrote = false;
+  if (!writer_.HoldsBase(*hardware.base)) {
+    TESSERA_TRY(writer_.PutBase(*hardware.base));
+    wrote = true;
+  }
+  if (claim.origin == "go" && writer_.HasClaim(claim.claim.uid)) return wrote;
+  api::PreparedClaim current = claim;
+  SetMinors(current, hardware);
+  TESSERA_ASSIGN(cdi::Spec spec, cdi::MakeClaimSpec(hardware.roots, hook_path_, current));
+  if (claim.origin == "go") AddBase(*hardware.base, spec);
+  const std::string comment = Comment(std::move(current));
+  if (writer_.HoldsClaim(claim.claim.uid, spec, comment)) return wrote;
+  TESSERA_TRY(writer_.PutClaim(claim.claim.uid, spec, comment));
+  return true;
+}
+
+std::optional<api::PreparedClaim> ClaimFiles::RecordOf(const cdi::Writer::ClaimFile& file) {
+  if (file.comment.empty()) return std::nullopt;
+  const auto value = json::ParseJson(file.comment);
+  if (!value) return std::nullopt;
+  auto claim = json::Decode<api::PreparedClaim>(*value, json::Unknown::kIgnore);
+  if (!claim || claim->claim.uid != file.uid) return std::nullopt;
+  return *std::move(claim);
+}
+
+}  // namespace tessera::driver

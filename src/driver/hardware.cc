@@ -1,0 +1,98 @@
+#include "driver/hardware.h"
+
+#include <algorithm>
+
+namespace tessera::driver {
+
+std::shared_ptr<const HardwareState> MakeHardwareState(std::shared_ptr<const device::Snapshot> snapshot,
+                                                       cdi::Roots roots, Result<cdi::Spec> base) {
+  auto state = std::make_shared<HardwareState>();
+  state->snapshot = std::move(snapshot);
+  for (const device::Device& device : state->snapshot->devices) state->by_name.emplace(device.name, &device);
+  state->roots = std::move(roots);
+  if (base) {
+    state->base = std::make_shared<const cdi::Spec>(*std::move(base));
+  } else {
+    state->base_error = std::move(base).error();
+  }
+  return state;
+}
+
+api::Hardware HardwareOf(const device::Device& device) {
+  api::Hardware hardware{
+      .gpu_uuid = device.gpu.uuid, .bus_id = device.gpu.bus_id, .gpu_minor = device.gpu.minor, .mig = std::nullopt};
+  if (device.mig) {
+    hardware.mig = api::MigHardware{.uuid = device.mig->uuid,
+                                    .gpu_instance = device.mig->gpu_instance,
+                                    .compute_instance = device.mig->compute_instance,
+                                    .profile = device.mig->profile,
+                                    .placement_start = device.mig->placement_start,
+                                    .placement_size = device.mig->placement_size};
+  }
+  return hardware;
+}
+
+const device::Device* FindHardware(const HardwareState& state, const api::Hardware& hardware) {
+  const auto found = std::ranges::find_if(state.snapshot->devices, [&](const device::Device& device) {
+    if (device.gpu.uuid != hardware.gpu_uuid || device.mig.has_value() != hardware.mig.has_value()) return false;
+    return !device.mig || device.mig->uuid == hardware.mig->uuid;
+  });
+  return found == state.snapshot->devices.end() ? nullptr : &*found;
+}
+
+std::shared_ptr<const HardwareState> Hardware::state() const {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+
+Result<std::shared_ptr<const HardwareState>> Hardware::WaitForState(Deadline deadline) const {
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, deadline, [this] { return state_ != nullptr || failure_.has_value(); });
+  if (state_) return state_;
+  if (failure_) return std::unexpected(*failure_);
+  return Transient("HardwareNotRead", "the GPUs have not been read yet", "the first scan is still running");
+}
+
+Result<std::shared_ptr<const HardwareState>> Hardware::WaitForRescan(Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t scan = begun_ + 1;
+  wanted_ = true;
+  changed_.notify_all();
+  changed_.wait_until(lock, deadline, [&] { return ended_ >= scan; });
+  if (state_) return state_;
+  if (failure_) return std::unexpected(*failure_);
+  return Transient("HardwareNotRead", "the GPUs have not been read yet", "the first scan is still running");
+}
+
+void Hardware::Set(std::shared_ptr<const HardwareState> state) {
+  {
+    const std::lock_guard lock(mutex_);
+    state_ = std::move(state);
+    failure_.reset();
+    ended_ = begun_;
+  }
+  changed_.notify_all();
+}
+
+void Hardware::Fail(const Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    failure_ = error;
+    ended_ = begun_;
+  }
+  changed_.notify_all();
+}
+
+std::optional<Error> Hardware::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void Hardware::AwaitScan(std::chrono::milliseconds timeout, const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, stop, timeout, [this] { return wanted_; });
+  wanted_ = false;
+  ++begun_;
+}
+
+}  // namespace tessera::driver

@@ -1,0 +1,306 @@
+#include "driver/preparer.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "driver/claim_plan.h"
+
+namespace tessera::driver {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kKubeletTimeout{1'000};
+constexpr std::size_t kMaxFailing = 1'024;
+
+// The API server's answers about a claim, in the words of a Prepare.
+Error ClaimError(Error error, const api::ClaimRef& claim) {
+  if (error.code() == "ApiNotFound") {
+    return {ErrorKind::kPermanentConfig, "ClaimNotFound", Format("claim {} does not exist", api::ToText(claim)),
+            "it was deleted while its pod was starting; delete the pod"};
+  }
+  return std::move(error).Wrap(Format("reading claim {}", api::ToText(claim)));
+}
+
+bool HoldsDevice(const api::ResourceClaim& claim, const api::PreparedClaim& record) {
+  if (claim.ref.uid != record.claim.uid || !claim.allocation) return false;
+  return std::ranges::any_of(claim.allocation->results, [&](const api::AllocationResult& result) {
+    return std::ranges::any_of(record.devices, [&](const api::PreparedDevice& device) {
+      return device.name == result.device && device.pool == result.pool;
+    });
+  });
+}
+
+Error NotOurUid() {
+  return {ErrorKind::kPermanentConfig, "BadClaimUid", "the claim's UID is not one", "this is a bug of whoever called"};
+}
+
+}  // namespace
+
+std::string ClaimLease(const std::string& uid) { return "claim/" + uid; }
+std::string GpuLease(const std::string& uuid) { return "gpu/" + uuid; }
+
+// The answers of one call's claims, handed over when the last is there.
+class Preparer::Batch {
+ public:
+  Batch(std::size_t claims, std::function<void(kubelet::Answers)> done)
+      : answers_(claims), left_(claims), done_(std::move(done)) {}
+
+  void Set(std::size_t index, kubelet::ClaimAnswer answer) {
+    answers_[index] = std::move(answer);  // Each index is set once; the counter below orders it before the hand-over.
+    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) done_(std::move(answers_));
+  }
+
+ private:
+  kubelet::Answers answers_;
+  std::atomic<std::size_t> left_;
+  std::function<void(kubelet::Answers)> done_;
+};
+
+Preparer::Preparer(Options options, Parts parts) : options_(std::move(options)), parts_(parts) {}
+Preparer::~Preparer() = default;
+
+void Preparer::Prepare(std::vector<api::ClaimRef> claims, kubelet::Deadline deadline,
+                       std::function<void(kubelet::Answers)> done) {
+  Dispatch(std::move(claims), Method::kPrepare, deadline, std::move(done));
+}
+
+void Preparer::Unprepare(std::vector<api::ClaimRef> claims, kubelet::Deadline deadline,
+                         std::function<void(kubelet::Answers)> done) {
+  Dispatch(std::move(claims), Method::kUnprepare, deadline, std::move(done));
+}
+
+void Preparer::Dispatch(std::vector<api::ClaimRef> claims, Method method, kubelet::Deadline deadline,
+                        std::function<void(kubelet::Answers)> done) {
+  if (claims.empty()) return done({});
+  const auto batch = std::make_shared<Batch>(claims.size(), std::move(done));
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    const api::ClaimRef& claim = claims[i];
+    const bool taken = (method == Method::kPrepare ? prepares_ : unprepares_).Submit([=, this] {
+      kubelet::ClaimAnswer answer{.uid = claim.uid, .devices = {}, .error = std::nullopt};
+      if (method == Method::kPrepare) {
+        auto devices = PrepareOne(claim, deadline);
+        if (devices) {
+          answer.devices = *std::move(devices);
+        } else {
+          answer.error = std::move(devices).error();
+        }
+      } else if (auto undone = UnprepareOne(claim, deadline); !undone) {
+        answer.error = std::move(undone).error();
+      }
+      batch->Set(i, std::move(answer));
+    });
+    if (!taken) {
+      batch->Set(i, {.uid = claim.uid,
+                     .devices = {},
+                     .error = Error(ErrorKind::kTransient, "TooBusy", "too many calls are waiting",
+                                    "the kubelet tries again; see tessera_requests_in_flight")});
+    }
+  }
+}
+
+Result<std::vector<api::PreparedDevice>> Preparer::PrepareOne(const api::ClaimRef& claim, kubelet::Deadline deadline) {
+  PhaseTimer timer(parts_.metrics, Method::kPrepare);
+  metrics::Gauge& in_flight = parts_.metrics.in_flight.With({"prepare"});
+  in_flight.Add(1);
+  auto devices = PrepareLeased(claim, deadline, timer);
+  in_flight.Add(-1);
+  const Error* error = devices ? nullptr : &devices.error();
+  parts_.metrics.Finished(Method::kPrepare, timer.total(), error);
+  Report(claim, Method::kPrepare, error);
+  if (devices) {
+    log::Info("Prepared claim", {{"claim", api::ToText(claim)}, {"uid", claim.uid}, {"devices", devices->size()}});
+  }
+  return devices;
+}
+
+Result<std::vector<api::PreparedDevice>> Preparer::PrepareLeased(const api::ClaimRef& claim, kubelet::Deadline deadline,
+                                                                 PhaseTimer& timer) {
+  if (!api::IsClaimUid(claim.uid)) return std::unexpected(NotOurUid());
+  TESSERA_ASSIGN(const journal::Lease lease, parts_.leases.Acquire({ClaimLease(claim.uid)}, deadline));
+  timer.Mark(Phase::kLock);
+  TESSERA_TRY(parts_.journal.Refresh());
+  if (const journal::ClaimPtr record = parts_.journal.Find(claim.uid);
+      record && record->state == api::ClaimState::kCompleted) {
+    return Confirm(record, deadline, timer);
+  }
+  TESSERA_ASSIGN(api::PreparedClaim plan, Plan(claim, deadline, timer));
+  std::vector<std::string> names = GpusOf(plan);
+  std::ranges::transform(names, names.begin(), GpuLease);
+  TESSERA_ASSIGN(const journal::Lease gpus, parts_.leases.Acquire(std::move(names), deadline));
+  timer.Mark(Phase::kLock);
+  TESSERA_TRY(parts_.journal.Refresh());
+  TESSERA_TRY(Guard(plan, deadline));
+  timer.Mark(Phase::kValidate);
+  std::vector<api::PreparedDevice> devices = plan.devices;
+  TESSERA_ASSIGN(const auto hardware, parts_.hardware.WaitForState(deadline));
+  TESSERA_TRY(Commit(std::move(plan), *hardware, timer));
+  return devices;
+}
+
+// The claim is prepared already: is all that was recorded still true? After a reboot everything is set up again.
+Result<std::vector<api::PreparedDevice>> Preparer::Confirm(const journal::ClaimPtr& record, kubelet::Deadline deadline,
+                                                           PhaseTimer& timer) {
+  const auto wait = std::min(deadline, steady_clock::now() + options_.hardware_wait);
+  TESSERA_ASSIGN(auto hardware, parts_.hardware.WaitForState(wait));
+  const auto missing = [&] {
+    return std::ranges::find_if(record->devices, [&](const api::PreparedDevice& device) {
+      return FindHardware(*hardware, device.hardware) == nullptr;
+    });
+  };
+  if (missing() != record->devices.end()) {
+    TESSERA_ASSIGN(hardware, parts_.hardware.WaitForRescan(wait));
+    if (const auto device = missing(); device != record->devices.end()) {
+      return BadDevice("DeviceLost",
+                       Format("device {} ({}) of the prepared claim does not answer any more", device->name,
+                              device->hardware.gpu_uuid),
+                       "see `tessera devices` on the node; the pod needs another device");
+    }
+  }
+  timer.Mark(Phase::kValidate);
+  if (record->boot_id != options_.boot_id) {
+    api::PreparedClaim again = *record;
+    again.boot_id = options_.boot_id;
+    TESSERA_TRY(Commit(std::move(again), *hardware, timer));
+  } else {
+    TESSERA_TRY(parts_.files.Ensure(*record, *hardware));
+    timer.Mark(Phase::kCdi);
+  }
+  return record->devices;
+}
+
+Result<api::PreparedClaim> Preparer::Plan(const api::ClaimRef& ref, kubelet::Deadline deadline, PhaseTimer& timer) {
+  auto claim = parts_.claims.Get(ref, deadline, ClaimSource::Urgency::kPodWaits);
+  timer.Mark(Phase::kApiGet, claim.has_value());
+  if (!claim) return std::unexpected(ClaimError(std::move(claim).error(), ref));
+  if (claim->ref.uid != ref.uid) {
+    return BadConfig(
+        "ClaimReplaced",
+        Format("claim {} was replaced: its UID is {}, asked for was {}", api::ToText(ref), claim->ref.uid, ref.uid),
+        "delete the pod: it belongs to a claim that is gone");
+  }
+  const auto wait = std::min(deadline, steady_clock::now() + options_.hardware_wait);
+  TESSERA_ASSIGN(auto hardware, parts_.hardware.WaitForState(wait));
+  auto plan = PlanClaim(*claim, *hardware, options_.node_name, options_.boot_id);
+  if (!plan && plan.error().code() == "DeviceNotFound") {
+    TESSERA_ASSIGN(hardware, parts_.hardware.WaitForRescan(wait));
+    plan = PlanClaim(*claim, *hardware, options_.node_name, options_.boot_id);
+  }
+  timer.Mark(Phase::kValidate, plan.has_value());
+  return plan;
+}
+
+Result<void> Preparer::Guard(const api::PreparedClaim& plan, kubelet::Deadline deadline) {
+  std::vector<journal::ClaimPtr> others;
+  for (const std::string& gpu : GpusOf(plan)) {
+    const auto holders = parts_.journal.HoldersOf(gpu);
+    others.insert(others.end(), holders.begin(), holders.end());
+  }
+  for (const Conflict& conflict : FindConflicts(plan, others)) {
+    if (RemoveGhost(*conflict.other, deadline)) continue;
+    return Transient("DeviceInUse", ToText(conflict), "it is free again when that pod has ended");
+  }
+  for (const api::PreparedDevice& device : plan.devices) {
+    if (device.admin_access) continue;
+    const auto holder = parts_.foreign.HolderOf(device.hardware, kKubeletTimeout);
+    if (!holder) continue;
+    return Transient("DeviceHeldByDevicePlugin",
+                     Format("{} is held by pod {} through {}", device.name, holder->pod, holder->resource),
+                     "keep GPUs of the device plugin away from this driver with --exclude-devices");
+  }
+  return {};
+}
+
+bool Preparer::RemoveGhost(const api::PreparedClaim& other, kubelet::Deadline deadline) {
+  auto lease = parts_.leases.TryAcquire(ClaimLease(other.claim.uid));
+  if (!lease || !lease->has_value()) return false;  // Somebody works on it, so it is none.
+  if (!other.claim.name.empty()) {
+    const auto claim = parts_.claims.Get(other.claim, deadline, ClaimSource::Urgency::kPodWaits);
+    if (claim ? HoldsDevice(*claim, other) : claim.error().code() != "ApiNotFound") return false;
+  }
+  const auto pods = parts_.foreign.Refresh(kKubeletTimeout);
+  if (!pods && other.claim.name.empty()) return false;  // Nobody can tell.
+  if (pods) {
+    const std::vector<std::string> used = ClaimedCdiIds(*pods);
+    for (const api::PreparedDevice& device : other.devices) {
+      if (!device.cdi_ids.empty() && std::ranges::find(used, device.cdi_ids.front()) != used.end()) return false;
+    }
+  }
+  return Undo(other.claim.uid, "freed in the API, used by no pod, and in the way of another claim").has_value();
+}
+
+// From here on a crash leaves a record that says what to finish or undo.
+Result<void> Preparer::Commit(api::PreparedClaim plan, const HardwareState& hardware, PhaseTimer& timer) {
+  plan.state = api::ClaimState::kStarted;
+  TESSERA_TRY(parts_.journal.Start(plan));
+  timer.Mark(Phase::kJournal);
+  auto written = parts_.files.Ensure(plan, hardware);
+  timer.Mark(Phase::kCdi, written.has_value());
+  if (!written) return std::unexpected(std::move(written).error());
+  TESSERA_TRY(parts_.journal.Complete(plan.claim.uid));
+  timer.Mark(Phase::kJournal);
+  if (on_change) on_change();
+  return {};
+}
+
+Result<void> Preparer::UnprepareOne(const api::ClaimRef& claim, kubelet::Deadline deadline) {
+  PhaseTimer timer(parts_.metrics, Method::kUnprepare);
+  metrics::Gauge& in_flight = parts_.metrics.in_flight.With({"unprepare"});
+  in_flight.Add(1);
+  const auto undo = [&]() -> Result<void> {
+    if (!api::IsClaimUid(claim.uid)) return {};  // Then it was never prepared.
+    TESSERA_ASSIGN(const journal::Lease lease, parts_.leases.Acquire({ClaimLease(claim.uid)}, deadline));
+    timer.Mark(Phase::kLock);
+    return Undo(claim.uid, "asked by the kubelet");
+  };
+  Result<void> undone = undo();
+  in_flight.Add(-1);
+  const Error* error = undone ? nullptr : &undone.error();
+  parts_.metrics.Finished(Method::kUnprepare, timer.total(), error);
+  Report(claim, Method::kUnprepare, error);
+  return undone;
+}
+
+Result<void> Preparer::Undo(const std::string& uid, std::string_view why) {
+  if (auto read = parts_.journal.Refresh(); !read) log::Failure(read.error(), "Could not read the journal");
+  const journal::ClaimPtr record = parts_.journal.Find(uid);
+  // A file that cannot be removed blocks nobody: its names hold the claim's UID. Reconciling removes it later.
+  if (auto removed = parts_.files.Remove(uid); !removed) {
+    log::Failure(removed.error(), "Could not remove a claim's CDI file", {{"uid", uid}});
+  }
+  if (!record) return {};
+  if (auto forgotten = parts_.journal.Forget(uid); !forgotten) {
+    // It is forgotten in this process and written later; should we die before, reconciling finds the claim gone.
+    log::Failure(forgotten.error(), "Could not note in the journal that a claim is gone", {{"uid", uid}});
+  }
+  log::Info("Unprepared claim", {{"claim", api::ToText(record->claim)}, {"uid", uid}, {"why", why}});
+  if (on_change) on_change();
+  return {};
+}
+
+// One log line and one Event for a failure, and one Event when it went away again.
+void Preparer::Report(const api::ClaimRef& claim, Method method, const Error* error) {
+  if (error != nullptr) {
+    log::Failure(*error, method == Method::kPrepare ? "Could not prepare a claim" : "Could not unprepare a claim",
+                 {{"claim", api::ToText(claim)}, {"uid", claim.uid}});
+    parts_.events.Post(ClaimTarget(claim), EventType::kWarning, error->code(), error->Text());
+  }
+  std::string before;
+  {
+    const std::lock_guard lock(failing_mutex_);
+    const auto found = failing_.find(claim.uid);
+    if (found != failing_.end()) before = found->second;
+    if (error == nullptr) {
+      failing_.erase(claim.uid);
+    } else if (failing_.size() < kMaxFailing || found != failing_.end()) {
+      failing_[claim.uid] = std::string(error->code());
+    }
+  }
+  if (error == nullptr && !before.empty() && method == Method::kPrepare) {
+    parts_.events.Post(ClaimTarget(claim), EventType::kNormal, "ClaimPrepared", Format("prepared after {}", before));
+  }
+}
+
+}  // namespace tessera::driver

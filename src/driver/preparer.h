@@ -1,0 +1,99 @@
+// driver/preparer.h: the heart: prepares and unprepares claims. Start here.
+//
+// No lock for the node: a call leases its claim, then the GPUs it touches in a fixed order (journal/leases.h), so claims
+// on different GPUs go side by side, also in two processes. Unprepare has threads of its own, and never waits for the
+// API server, NVML or a Prepare of another claim.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/work_pool.h"
+#include "cdi/writer.h"
+#include "driver/claim_files.h"
+#include "driver/claim_source.h"
+#include "driver/events.h"
+#include "driver/foreign_holders.h"
+#include "driver/hardware.h"
+#include "driver/metrics.h"
+#include "journal/journal.h"
+#include "journal/leases.h"
+#include "kubelet/plugin_server.h"
+
+namespace tessera::driver {
+
+// The names of leases.
+std::string ClaimLease(const std::string& uid);
+std::string GpuLease(const std::string& uuid);
+
+class Preparer final : public kubelet::ClaimHandler {
+ public:
+  struct Options {
+    std::string node_name;
+    std::string boot_id;
+    std::chrono::milliseconds hardware_wait{10'000};  // For the first scan, and for one that finds a new device.
+  };
+  // All must outlive it.
+  struct Parts {
+    journal::Journal& journal;
+    journal::Leases& leases;
+    ClaimFiles& files;
+    Hardware& hardware;
+    ClaimSource& claims;
+    ForeignHolders& foreign;
+    Events& events;
+    Metrics& metrics;
+  };
+  Preparer(Options options, Parts parts);
+  ~Preparer() override;
+
+  void Prepare(std::vector<api::ClaimRef> claims, kubelet::Deadline deadline,
+               std::function<void(kubelet::Answers)> done) override;
+  void Unprepare(std::vector<api::ClaimRef> claims, kubelet::Deadline deadline,
+                 std::function<void(kubelet::Answers)> done) override;
+
+  // One claim, on the caller's thread. What the two above do on theirs.
+  Result<std::vector<api::PreparedDevice>> PrepareOne(const api::ClaimRef& claim, kubelet::Deadline deadline);
+  Result<void> UnprepareOne(const api::ClaimRef& claim, kubelet::Deadline deadline);
+
+  // Undoes a claim whose lease the caller holds: for reconciling. `why` goes into the log.
+  Result<void> Undo(const std::string& uid, std::string_view why);
+
+  // Called after each change of what is prepared, on the thread that changed it. For metrics and the Go driver's
+  // checkpoint. Set it before the first call.
+  std::function<void()> on_change;
+
+ private:
+  class Batch;
+  struct Step;  // One claim's call under way.
+
+  Result<std::vector<api::PreparedDevice>> PrepareLeased(const api::ClaimRef& claim, kubelet::Deadline deadline,
+                                                         PhaseTimer& timer);
+  Result<std::vector<api::PreparedDevice>> Confirm(const journal::ClaimPtr& record, kubelet::Deadline deadline,
+                                                   PhaseTimer& timer);
+  Result<api::PreparedClaim> Plan(const api::ClaimRef& claim, kubelet::Deadline deadline, PhaseTimer& timer);
+  Result<void> Guard(const api::PreparedClaim& plan, kubelet::Deadline deadline);
+  // Whether the other claim is only a leftover: freed in the API, and no pod has it. Then it is undone.
+  bool RemoveGhost(const api::PreparedClaim& other, kubelet::Deadline deadline);
+  Result<void> Commit(api::PreparedClaim plan, const HardwareState& hardware, PhaseTimer& timer);
+  void Report(const api::ClaimRef& claim, Method method, const Error* error);
+  void Dispatch(std::vector<api::ClaimRef> claims, Method method, kubelet::Deadline deadline,
+                std::function<void(kubelet::Answers)> done);
+
+  const Options options_;
+  const Parts parts_;
+
+  std::mutex failing_mutex_;                    // Guards failing_.
+  std::map<std::string, std::string> failing_;  // Claims whose last call failed, by UID, and the code; for "recovered".
+
+  // Last: their threads use everything above.
+  WorkPool prepares_{{.name = "prepare", .max_threads = 64}};
+  WorkPool unprepares_{{.name = "unprepare", .max_threads = 16}};
+};
+
+}  // namespace tessera::driver

@@ -1,0 +1,303 @@
+#include "driver/preparer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <future>
+#include <latch>
+
+#include "base/fd.h"
+#include "driver/test_parts.h"
+
+namespace tessera::driver {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class PreparerTest : public ::testing::Test {
+ protected:
+  PreparerTest() {
+    fs::create_directories(dir_.path() / "root/dev");
+    for (int i = 0; i < 3; ++i) Touch(dir_.path() / Format("root/dev/nvidia{}", i));
+    hardware_.Set(State());
+    Restart();
+  }
+  static void Touch(const fs::path& path) { ASSERT_TRUE(ReplaceFile(path, "").has_value()); }
+
+  std::shared_ptr<const HardwareState> State(device::Snapshot snapshot = TestSnapshot()) {
+    const fs::path root = dir_.path() / "root";
+    return TestState(std::move(snapshot), {.driver = root,
+                                           .driver_host = root,
+                                           .dev = root,
+                                           .dev_host = root,
+                                           .sysfs = root / "sys",
+                                           .procfs = root / "proc"});
+  }
+
+  // A new process on the same files.
+  void Restart(std::string boot_id = "boot-1") {
+    preparer_.reset();
+    journal_ = journal::Journal::Open({.directory = dir_.path() / "plugin"});
+    preparer_ = std::make_unique<Preparer>(
+        Preparer::Options{
+            .node_name = std::string(kNode), .boot_id = std::move(boot_id), .hardware_wait = milliseconds(50)},
+        Preparer::Parts{*journal_, leases_, files_, hardware_, claims_, foreign_, events_, metrics_});
+  }
+
+  Result<std::vector<api::PreparedDevice>> Prepare(const api::ResourceClaim& claim) {
+    return preparer_->PrepareOne(claim.ref, steady_clock::now() + seconds(20));
+  }
+  Result<void> Unprepare(const api::ResourceClaim& claim) {
+    return preparer_->UnprepareOne(claim.ref, steady_clock::now() + seconds(20));
+  }
+  api::ResourceClaim Allocated(const std::string& name, std::vector<api::AllocationResult> results) {
+    api::ResourceClaim claim = TestClaim(name, std::move(results));
+    claims_.Put(claim);
+    return claim;
+  }
+  fs::path CdiFile(const api::ResourceClaim& claim) {
+    return dir_.path() / "cdi" / Format("k8s.gpu.nvidia.com-claim_{}.yaml", claim.ref.uid);
+  }
+  std::string CodeOf(const Result<std::vector<api::PreparedDevice>>& result) {
+    return result ? "" : std::string(result.error().code());
+  }
+
+  TempDir dir_ = TempDir::Create("preparer-test").value();
+  std::unique_ptr<journal::Journal> journal_;
+  journal::Leases leases_{dir_.path() / "leases"};
+  cdi::Writer writer_{dir_.path() / "cdi"};
+  ClaimFiles files_{writer_, "/hook"};
+  Hardware hardware_;
+  FakeClaims claims_;
+  ForeignHolders foreign_{"/nonexistent"};
+  Metrics metrics_{kNode, "test"};
+  FakeEvents sink_;
+  Events events_{{.node_name = std::string(kNode)}, sink_, metrics_};
+  std::unique_ptr<Preparer> preparer_;
+};
+
+TEST_F(PreparerTest, PreparesAndUnprepares) {
+  const auto claim = Allocated("a", {Gets("gpu-0"), Gets("gpu-1", "more/sub")});
+  const auto devices = Prepare(claim);
+  ASSERT_TRUE(devices.has_value()) << devices.error().Text();
+  ASSERT_THAT(*devices, SizeIs(2));
+  EXPECT_THAT((*devices)[1].requests, ElementsAre("more"));
+  EXPECT_TRUE(fs::exists(CdiFile(claim)));
+  EXPECT_TRUE(fs::exists(dir_.path() / "cdi/k8s.gpu.nvidia.com-base.yaml"));
+  EXPECT_EQ(journal_->Find(claim.ref.uid)->state, api::ClaimState::kCompleted);
+  ASSERT_TRUE(Unprepare(claim).has_value());
+  EXPECT_FALSE(fs::exists(CdiFile(claim)));
+  EXPECT_EQ(journal_->Find(claim.ref.uid), nullptr);
+}
+
+TEST_F(PreparerTest, RepeatingGivesTheSameWithoutAskingTheServer) {
+  const auto claim = Allocated("a", {Gets("gpu-0")});
+  const auto first = Prepare(claim);
+  Restart();
+  claims_.Remove(claim.ref);
+  const auto again = Prepare(claim);
+  ASSERT_TRUE(again.has_value()) << again.error().Text();
+  EXPECT_EQ(*again, *first);
+  EXPECT_EQ(claims_.gets(), 1);
+}
+
+TEST_F(PreparerTest, ALostCdiFileIsBackAfterARepeat) {
+  const auto claim = Allocated("a", {Gets("gpu-0")});
+  ASSERT_TRUE(Prepare(claim).has_value());
+  fs::remove_all(dir_.path() / "cdi");
+  ASSERT_TRUE(Prepare(claim).has_value());
+  EXPECT_TRUE(fs::exists(CdiFile(claim)));
+  EXPECT_TRUE(fs::exists(dir_.path() / "cdi/k8s.gpu.nvidia.com-base.yaml"));
+}
+
+TEST_F(PreparerTest, AfterARebootEverythingIsSetUpAgain) {
+  const auto claim = Allocated("a", {Gets("gpu-0")});
+  ASSERT_TRUE(Prepare(claim).has_value());
+  fs::remove_all(dir_.path() / "cdi");
+  Restart("boot-2");
+  ASSERT_TRUE(Prepare(claim).has_value());
+  EXPECT_TRUE(fs::exists(CdiFile(claim)));
+  EXPECT_EQ(journal_->Find(claim.ref.uid)->boot_id, "boot-2");
+  EXPECT_EQ(journal_->Find(claim.ref.uid)->state, api::ClaimState::kCompleted);
+}
+
+TEST_F(PreparerTest, ADeviceThatIsGoneIsNotHandedOutAgain) {
+  const auto claim = Allocated("a", {Gets("gpu-0")});
+  ASSERT_TRUE(Prepare(claim).has_value());
+  device::Snapshot without = TestSnapshot();
+  without.devices.erase(without.devices.begin());
+  hardware_.Set(State(without));
+  const auto again = Prepare(claim);
+  ASSERT_EQ(CodeOf(again), "DeviceLost");
+  EXPECT_EQ(again.error().kind(), ErrorKind::kPermanentDevice);
+  EXPECT_TRUE(Unprepare(claim).has_value());
+}
+
+TEST_F(PreparerTest, UnprepareNeedsNoPrepareNoServerNoDriver) {
+  const auto claim = TestClaim("never", {});
+  EXPECT_TRUE(Unprepare(claim).has_value());
+  EXPECT_TRUE(Unprepare(claim).has_value());
+  EXPECT_EQ(claims_.gets(), 0);
+}
+
+TEST_F(PreparerTest, OneDeviceHasOneOwner) {
+  const auto first = Allocated("first", {Gets("gpu-0")});
+  const auto second = Allocated("second", {Gets("gpu-0")});
+  ASSERT_TRUE(Prepare(first).has_value());
+  const auto refused = Prepare(second);
+  ASSERT_EQ(CodeOf(refused), "DeviceInUse");
+  EXPECT_THAT(refused.error().message(), HasSubstr("claim ml/first (pod ml/pod-first)"));
+  EXPECT_EQ(journal_->Find(second.ref.uid), nullptr);
+  ASSERT_TRUE(Unprepare(first).has_value());
+  EXPECT_TRUE(Prepare(second).has_value());
+}
+
+TEST_F(PreparerTest, AGhostInTheWayIsRemoved) {
+  const auto ghost = Allocated("ghost", {Gets("gpu-0")});
+  ASSERT_TRUE(Prepare(ghost).has_value());
+  claims_.Remove(ghost.ref);  // Deleted while nobody told us.
+  const auto next = Allocated("next", {Gets("gpu-0")});
+  ASSERT_TRUE(Prepare(next).has_value());
+  EXPECT_EQ(journal_->Find(ghost.ref.uid), nullptr);
+  EXPECT_FALSE(fs::exists(CdiFile(ghost)));
+}
+
+TEST_F(PreparerTest, WhileTheServerIsAwayAConflictIsNoGhost) {
+  const auto held = Allocated("held", {Gets("gpu-0")});
+  ASSERT_TRUE(Prepare(held).has_value());
+  const auto next = Allocated("next", {Gets("gpu-0")});
+  claims_.Remove(held.ref);
+  const api::ResourceClaim fetched = next;
+  // The claim itself is read, then the server goes away.
+  class Flaky final : public ClaimSource {
+   public:
+    Flaky(ClaimSource& real) : real_(real) {}
+    Result<api::ResourceClaim> Get(const api::ClaimRef& claim, steady_clock::time_point deadline,
+                                   Urgency urgency) override {
+      if (claim.name == "held") return Transient("ConnectFailed", "away");
+      return real_.Get(claim, deadline, urgency);
+    }
+
+   private:
+    ClaimSource& real_;
+  } flaky(claims_);
+  Preparer preparer({.node_name = std::string(kNode), .boot_id = "boot-1"},
+                    {*journal_, leases_, files_, hardware_, flaky, foreign_, events_, metrics_});
+  EXPECT_EQ(CodeOf(preparer.PrepareOne(next.ref, steady_clock::now() + seconds(5))), "DeviceInUse");
+}
+
+TEST_F(PreparerTest, AdminAccessTakesNothingAway) {
+  api::AllocationResult admin = Gets("gpu-0");
+  admin.admin_access = true;
+  EXPECT_TRUE(Prepare(Allocated("watch-1", {admin})).has_value());
+  EXPECT_TRUE(Prepare(Allocated("owner", {Gets("gpu-0")})).has_value());
+  EXPECT_TRUE(Prepare(Allocated("watch-2", {admin})).has_value());
+}
+
+TEST_F(PreparerTest, FaultsOfAClaimAreNamed) {
+  api::ResourceClaim replaced = Allocated("replaced", {Gets("gpu-0")});
+  replaced.ref.uid = "uid-old";
+  EXPECT_EQ(CodeOf(Prepare(replaced)), "ClaimReplaced");
+  EXPECT_EQ(CodeOf(Prepare(TestClaim("missing", {}))), "ClaimNotFound");
+  EXPECT_EQ(CodeOf(Prepare(Allocated("nowhere", {Gets("gpu-9")}))), "DeviceNotFound");
+  api::ResourceClaim bad = Allocated("bad", {Gets("gpu-0")});
+  bad.ref.uid = "../../etc";
+  EXPECT_EQ(CodeOf(Prepare(bad)), "BadClaimUid");
+  EXPECT_TRUE(Unprepare(bad).has_value());
+  EXPECT_THAT(journal_->All(), IsEmpty());
+}
+
+TEST_F(PreparerTest, AFailureIsToldAndSoIsItsEnd) {
+  const auto claim = Allocated("a", {Gets("gpu-0")});
+  claims_.Fail({ErrorKind::kTransient, "ApiServerError", "the server said no"});
+  EXPECT_EQ(CodeOf(Prepare(claim)), "ApiServerError");
+  EXPECT_TRUE(Prepare(claim).has_value());
+  while (sink_.texts().size() < 2) std::this_thread::yield();
+  EXPECT_THAT(sink_.texts()[0], HasSubstr("ApiServerError: reading claim ml/a: the server said no"));
+  EXPECT_EQ(sink_.texts()[1], "ClaimPrepared: prepared after ApiServerError");
+  EXPECT_EQ(metrics_.errors.With({"prepare", "ApiServerError", "transient"}).value(), 1);
+}
+
+TEST_F(PreparerTest, AHalfPreparedClaimIsFinishedByTheNextCall) {
+  const auto claim = Allocated("a", {Gets("gpu-0")});
+  ASSERT_TRUE(ReplaceFile(dir_.path() / "cdi", "a file where the directory should be").has_value());
+  EXPECT_EQ(CodeOf(Prepare(claim)), "CdiWriteFailed");
+  EXPECT_EQ(journal_->Find(claim.ref.uid)->state, api::ClaimState::kStarted);
+  fs::remove(dir_.path() / "cdi");
+  Restart();
+  EXPECT_TRUE(Prepare(claim).has_value());
+  EXPECT_EQ(journal_->Find(claim.ref.uid)->state, api::ClaimState::kCompleted);
+}
+
+TEST_F(PreparerTest, AHalfPreparedClaimKeepsItsDeviceAndCanBeUndone) {
+  const auto claim = Allocated("a", {Gets("gpu-0")});
+  ASSERT_TRUE(ReplaceFile(dir_.path() / "cdi", "").has_value());
+  EXPECT_EQ(CodeOf(Prepare(claim)), "CdiWriteFailed");
+  EXPECT_EQ(CodeOf(Prepare(Allocated("b", {Gets("gpu-0")}))), "DeviceInUse");
+  EXPECT_TRUE(Unprepare(claim).has_value());
+  EXPECT_THAT(journal_->All(), IsEmpty());
+}
+
+TEST_F(PreparerTest, ClaimsOfOneCallAreAnsweredEach) {
+  const auto good = Allocated("good", {Gets("gpu-0")});
+  const auto bad = TestClaim("bad", {});
+  std::promise<kubelet::Answers> promise;
+  preparer_->Prepare({good.ref, bad.ref}, steady_clock::now() + seconds(20),
+                     [&](kubelet::Answers answers) { promise.set_value(std::move(answers)); });
+  const kubelet::Answers answers = promise.get_future().get();
+  ASSERT_THAT(answers, SizeIs(2));
+  EXPECT_EQ(answers[0].uid, good.ref.uid);
+  EXPECT_FALSE(answers[0].error.has_value());
+  EXPECT_EQ(answers[1].error->code(), "ClaimNotFound");
+}
+
+TEST_F(PreparerTest, TheSameClaimFromManyCallersIsPreparedOnce) {
+  const auto claim = Allocated("a", {Gets("gpu-0")});
+  std::vector<std::future<std::string>> callers;
+  for (int i = 0; i < 8; ++i) callers.push_back(std::async(std::launch::async, [&] { return CodeOf(Prepare(claim)); }));
+  for (auto& caller : callers) EXPECT_EQ(caller.get(), "");
+  EXPECT_EQ(claims_.gets(), 1);
+}
+
+TEST_F(PreparerTest, UnprepareDoesNotWaitForAServerThatHangs) {
+  const auto done = Allocated("done", {Gets("gpu-1")});
+  ASSERT_TRUE(Prepare(done).has_value());
+  std::latch hanging(1);
+  std::latch release(1);
+  class Hanging final : public ClaimSource {
+   public:
+    Hanging(std::latch& hanging, std::latch& release) : hanging_(hanging), release_(release) {}
+    Result<api::ResourceClaim> Get(const api::ClaimRef&, steady_clock::time_point, Urgency) override {
+      hanging_.count_down();
+      release_.wait();
+      return Transient("HttpTimeout", "hung");
+    }
+
+   private:
+    std::latch& hanging_;
+    std::latch& release_;
+  } source(hanging, release);
+  Preparer preparer({.node_name = std::string(kNode), .boot_id = "boot-1"},
+                    {*journal_, leases_, files_, hardware_, source, foreign_, events_, metrics_});
+  std::promise<kubelet::Answers> prepared;
+  preparer.Prepare({TestClaim("a", {}).ref}, steady_clock::now() + seconds(20),
+                   [&](kubelet::Answers answers) { prepared.set_value(std::move(answers)); });
+  hanging.wait();
+  std::promise<kubelet::Answers> unprepared;
+  preparer.Unprepare({done.ref}, steady_clock::now() + seconds(20),
+                     [&](kubelet::Answers answers) { unprepared.set_value(std::move(answers)); });
+  EXPECT_FALSE(unprepared.get_future().get().at(0).error.has_value());
+  release.count_down();
+  EXPECT_EQ(prepared.get_future().get().at(0).error->code(), "HttpTimeout");
+}
+
+}  // namespace
+}  // namespace tessera::driver

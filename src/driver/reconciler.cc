@@ -1,0 +1,217 @@
+#include "driver/reconciler.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "cdi/claim_spec.h"
+#include "device/slices.h"
+
+namespace tessera::driver {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kApiTimeout{10};
+constexpr std::chrono::milliseconds kKubeletTimeout{2'000};
+
+// The CDI id that a container of this claim and device names: "k8s.gpu.nvidia.com/claim=<uid>-<device>".
+std::string ClaimIdPrefix(const std::string& uid) { return Format("{}={}-", cdi::kClaimKind, uid); }
+
+}  // namespace
+
+Reconciler::Reconciler(Options options, Parts parts)
+    : options_(std::move(options)), parts_(parts), thread_([this](const std::stop_token& stop) { Run(stop); }) {}
+
+Reconciler::~Reconciler() = default;
+
+void Reconciler::SetActive(bool active) {
+  {
+    const std::lock_guard lock(mutex_);
+    active_ = active;
+    soon_ = soon_ || active;
+  }
+  changed_.notify_all();
+}
+
+void Reconciler::Soon() {
+  {
+    const std::lock_guard lock(mutex_);
+    soon_ = true;
+  }
+  changed_.notify_all();
+}
+
+void Reconciler::Run(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "reconcile");
+  auto next_full = steady_clock::now();
+  std::unique_lock lock(mutex_);
+  while (changed_.wait(lock, stop, [this] { return active_; })) {
+    changed_.wait_for(lock, stop, options_.local_interval, [this] { return soon_ || !active_; });
+    if (stop.stop_requested()) return;
+    if (!active_) continue;
+    const bool full = std::exchange(soon_, false) || steady_clock::now() >= next_full;
+    lock.unlock();
+    if (auto read = parts_.journal.Refresh(); !read) log::Failure(read.error(), "Could not read the journal");
+    ReportRecovery();
+    MendFiles();
+    if (full) {
+      auto pods = parts_.foreign.Refresh(kKubeletTimeout);
+      pods_ = pods ? std::optional(*std::move(pods)) : std::nullopt;
+      FindOrphans();
+      FindStrays();
+      next_full = steady_clock::now() + options_.full_interval;
+    }
+    lock.lock();
+  }
+}
+
+void Reconciler::ReportRecovery() {
+  const auto recovery = parts_.journal.TakeRecovery();
+  if (!recovery || recovery->damaged_lines == 0) return;  // A torn tail is what a crash leaves; nothing was promised.
+  const std::string text =
+      Format("{} damaged lines of the journal are in {}; the claims they spoke of are rebuilt from CDI files",
+             recovery->damaged_lines, recovery->quarantine.string());
+  log::Warning("The journal was damaged",
+               {{"lines", recovery->damaged_lines}, {"quarantine", recovery->quarantine.string()}});
+  parts_.events.Post(NodeTarget(options_.node_name), EventType::kWarning, "JournalDamaged", text);
+  Soon();
+}
+
+void Reconciler::MendFiles() {
+  const auto hardware = parts_.hardware.state();
+  if (!hardware) return;  // Device nodes are not known without the driver, and no container could start.
+  for (const journal::ClaimPtr& claim : parts_.journal.All()) {
+    if (claim->state != api::ClaimState::kCompleted) continue;  // The kubelet asks again, or gives up.
+    const auto lease = parts_.leases.TryAcquire(ClaimLease(claim->claim.uid));
+    if (!lease || !lease->has_value()) continue;
+    const journal::ClaimPtr now = parts_.journal.Find(claim->claim.uid);
+    if (!now || now->state != api::ClaimState::kCompleted) continue;
+    auto written = parts_.files.Ensure(*now, *hardware);
+    if (!written) {
+      log::Failure(written.error(), "Could not restore a claim's CDI file", {{"claim", api::ToText(now->claim)}});
+    } else if (*written) {
+      parts_.metrics.reconciled.With({"cdi-restored"}).Add();
+      log::Info("Restored a claim's CDI file", {{"claim", api::ToText(now->claim)}, {"uid", now->claim.uid}});
+    }
+  }
+}
+
+Reconciler::Life Reconciler::LifeOf(const api::PreparedClaim& claim) {
+  if (claim.claim.name.empty()) return Life::kUnknown;
+  const auto found =
+      parts_.claims.Get(claim.claim, steady_clock::now() + kApiTimeout, ClaimSource::Urgency::kBackground);
+  if (!found) return found.error().code() == "ApiNotFound" ? Life::kGone : Life::kUnknown;
+  const bool same = found->ref.uid == claim.claim.uid && found->allocation.has_value();
+  return same ? Life::kAlive : Life::kGone;
+}
+
+bool Reconciler::UsedByPod(const api::PreparedClaim& claim) const {
+  const std::vector<std::string> used = ClaimedCdiIds(*pods_);
+  const std::string prefix = ClaimIdPrefix(claim.claim.uid);
+  return std::ranges::any_of(used, [&](const std::string& id) { return id.starts_with(prefix); });
+}
+
+void Reconciler::FindOrphans() {
+  std::map<std::string, steady_clock::time_point> suspects;
+  for (const journal::ClaimPtr& claim : parts_.journal.All()) {
+    if (claim->claim.name.empty()) LearnName(*claim);
+    if (LifeOf(*claim) != Life::kGone || (pods_ && UsedByPod(*claim))) continue;
+    const auto known = suspects_.find(claim->claim.uid);
+    const auto since = known == suspects_.end() ? steady_clock::now() : known->second;
+    if (!pods_ && steady_clock::now() - since < options_.sure_after) {
+      suspects.emplace(claim->claim.uid, since);
+      continue;
+    }
+    const auto lease = parts_.leases.TryAcquire(ClaimLease(claim->claim.uid));
+    if (!lease || !lease->has_value()) continue;
+    if (parts_.preparer.Undo(claim->claim.uid, "its claim is gone")) parts_.metrics.reconciled.With({"orphan"}).Add();
+  }
+  suspects_ = std::move(suspects);
+}
+
+// A completed record of the Go driver holds no name. The kubelet knows it as long as a pod has the claim.
+void Reconciler::LearnName(const api::PreparedClaim& claim) {
+  if (!pods_) return;
+  const std::string prefix = ClaimIdPrefix(claim.claim.uid);
+  for (const kubelet::PodDevices& pod : *pods_) {
+    for (const auto& used : pod.claims) {
+      const bool same = std::ranges::any_of(used.devices, [&](const auto& device) {
+        return std::ranges::any_of(device.cdi_ids, [&](const std::string& id) { return id.starts_with(prefix); });
+      });
+      if (!same) continue;
+      api::PreparedClaim named = claim;
+      named.claim.namespace_name = used.namespace_name;
+      named.claim.name = used.name;
+      named.pods = {pod.pod_namespace + "/" + pod.pod_name};
+      if (auto kept = parts_.journal.Start(std::move(named)); !kept)
+        log::Failure(kept.error(), "Could not name a claim");
+      return parts_.metrics.reconciled.With({"named"}).Add();
+    }
+  }
+}
+
+void Reconciler::FindStrays() {
+  auto files = parts_.writer.ListClaims();
+  if (!files) return log::Failure(files.error(), "Could not list the CDI directory");
+  std::erase_if(*files, [this](const std::string& uid) { return parts_.journal.Find(uid) != nullptr; });
+  if (files->empty()) return;
+  const auto read = parts_.writer.ReadClaims();
+  if (!read) return log::Failure(read.error(), "Could not read the CDI directory");
+  for (const cdi::Writer::ClaimFile& file : *read) {
+    if (std::ranges::find(*files, file.uid) != files->end()) Settle(file);
+  }
+}
+
+void Reconciler::Settle(const cdi::Writer::ClaimFile& file) {
+  const auto lease = parts_.leases.TryAcquire(ClaimLease(file.uid));
+  if (!lease || !lease->has_value()) return;
+  if (auto read = parts_.journal.Refresh(); !read || parts_.journal.Find(file.uid)) return;
+  auto record = ClaimFiles::RecordOf(file);
+  if (!record) record = Reconstruct(file);
+  const Life life = record ? LifeOf(*record) : Life::kUnknown;
+  const bool unused = pods_ && !UsedByPod({.claim = {.uid = file.uid}});
+  if (life == Life::kAlive || (record && life == Life::kUnknown && pods_ && !unused)) {
+    if (record->origin != "go") record->origin = "rebuilt";
+    record->state = api::ClaimState::kCompleted;
+    if (auto kept = parts_.journal.Start(*record); !kept)
+      return log::Failure(kept.error(), "Could not rebuild a claim");
+    parts_.metrics.reconciled.With({"rebuilt"}).Add();
+    log::Warning("Rebuilt a claim from its CDI file", {{"claim", api::ToText(record->claim)}, {"uid", file.uid}});
+    parts_.events.Post(ClaimTarget(record->claim), EventType::kNormal, "ClaimRebuilt",
+                       "the journal had lost this claim; it was rebuilt from its CDI file");
+  } else if (life == Life::kGone || (unused && !record)) {
+    if (auto removed = parts_.files.Remove(file.uid); !removed)
+      return log::Failure(removed.error(), "Could not remove a file");
+    parts_.metrics.reconciled.With({"stray-removed"}).Add();
+    log::Info("Removed a CDI file that belongs to no claim", {{"uid", file.uid}});
+  }
+}
+
+std::optional<api::PreparedClaim> Reconciler::Reconstruct(const cdi::Writer::ClaimFile& file) const {
+  const auto hardware = parts_.hardware.state();
+  if (!pods_ || !hardware) return std::nullopt;
+  const std::string prefix = ClaimIdPrefix(file.uid);
+  for (const kubelet::PodDevices& pod : *pods_) {
+    for (const auto& used : pod.claims) {
+      api::PreparedClaim claim{.claim = {used.namespace_name, used.name, file.uid},
+                               .pods = {pod.pod_namespace + "/" + pod.pod_name},
+                               .origin = "go"};
+      for (const auto& device : used.devices) {
+        const bool ours = std::ranges::any_of(device.cdi_ids, [&](const auto& id) { return id.starts_with(prefix); });
+        const auto found = hardware->by_name.find(device.device);
+        if (!ours || device.driver != device::kDriverName || found == hardware->by_name.end()) continue;
+        claim.devices.push_back({.pool = device.pool,
+                                 .name = device.device,
+                                 .hardware = HardwareOf(*found->second),
+                                 .cdi_ids = {prefix + device.device}});
+      }
+      if (!claim.devices.empty()) return claim;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace tessera::driver

@@ -1,0 +1,160 @@
+#include "driver/takeover.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "journal/checkpoint.h"
+#include "kubelet/neighbours.h"
+
+namespace tessera::driver {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::milliseconds kAskTimeout{1'000};
+constexpr std::string_view kCheckpoint = "checkpoint.json";
+// Fingerprints of the checkpoints we wrote: the last two, because a crash may come between this file and the next.
+constexpr std::string_view kOurs = "checkpoint.tessera";
+
+// Whether this very process listens on the socket.
+bool IsOurOwn(const fs::path& socket) {
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  if (socket.native().size() >= sizeof address.sun_path) return false;
+  std::ranges::copy(socket.native(), address.sun_path);
+  const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return false;
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid == ::getpid();
+}
+
+Result<UniqueFd> OpenLock(const fs::path& directory, const char* name) {
+  UniqueFd fd(::open((directory / name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd) return FromErrno(errno, "LockFailed", Format("opening {}", (directory / name).string()));
+  return fd;
+}
+
+// The Go driver reads and writes its checkpoint under this lock, with flock(2) and a timeout of 10 s.
+Result<UniqueFd> LockCheckpoint(const fs::path& directory) {
+  TESSERA_ASSIGN(UniqueFd fd, OpenLock(directory, "cp.lock"));
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    return Transient("LockFailed", "somebody else is writing checkpoint.json", "it is tried again");
+  }
+  return fd;
+}
+
+std::string FingerprintOf(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037U;  // FNV-1a: this guards against a mix-up, not against an attacker.
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return Format("{:016x}-{}", hash, text.size());
+}
+
+std::vector<std::string> OurFingerprints(const fs::path& directory) {
+  std::vector<std::string> fingerprints;
+  const auto text = ReadFile(directory / kOurs, 1024);
+  if (!text) return fingerprints;
+  for (const std::string_view line : Split(*text, '\n')) {
+    if (!line.empty()) fingerprints.emplace_back(line);
+  }
+  return fingerprints;
+}
+
+Error Unserved(const std::vector<journal::Unserved>& unserved) {
+  std::vector<std::string> texts;
+  for (const journal::Unserved& claim : unserved) {
+    const std::string name = claim.claim.name.empty() ? "UID " + claim.claim.uid : api::ToText(claim.claim);
+    texts.push_back(Format("{} ({})", name, claim.what));
+  }
+  return {ErrorKind::kPermanentConfig, "UnservedClaims",
+          Format("claims that the Go driver prepared use what this version cannot undo: {}", Join(texts, ", ")),
+          "delete their pods while the Go driver runs, or go back to it"};
+}
+
+}  // namespace
+
+std::string InstanceLease(const fs::path& registration_socket) {
+  return "instance/" + registration_socket.filename().string();
+}
+
+std::optional<OtherDriver> FindOtherDriver(const fs::path& registry, std::string_view driver_name, const fs::path& own,
+                                           journal::Leases& leases) {
+  std::error_code error;
+  for (fs::directory_iterator at(registry, error), end; !error && at != end; at.increment(error)) {
+    const fs::path& socket = at->path();
+    const std::string name = socket.filename().string();
+    if (!name.starts_with(driver_name) || !at->is_socket(error)) continue;
+    // One of ours has sockets of its own. Where it has our socket's name it is in the way all the same.
+    const bool same_name = socket.filename() == own.filename();
+    if (same_name ? IsOurOwn(socket) : leases.IsHeld(InstanceLease(socket)).value_or(false)) continue;
+    const auto info = kubelet::AskPlugin(socket, kAskTimeout);
+    if (!info || info->name != driver_name) continue;
+    return OtherDriver{socket, info->endpoint};
+  }
+  return std::nullopt;
+}
+
+Result<std::optional<UniqueFd>> HoldGoLock(const fs::path& directory) {
+  TESSERA_ASSIGN(UniqueFd fd, OpenLock(directory, "pu.lock"));
+  if (::flock(fd.get(), LOCK_SH | LOCK_NB) == 0) return std::optional(std::move(fd));
+  if (errno == EWOULDBLOCK) return std::optional<UniqueFd>();
+  return FromErrno(errno, "LockFailed", "locking pu.lock");
+}
+
+Result<Adoption> AdoptCheckpoint(const fs::path& directory, journal::Journal& journal, const std::string& boot_id) {
+  if (!fs::exists(directory / kCheckpoint)) return Adoption{};
+  TESSERA_ASSIGN(const UniqueFd lock, LockCheckpoint(directory));
+  TESSERA_ASSIGN(const std::string text, ReadFile(directory / kCheckpoint));
+  const auto ours = OurFingerprints(directory);
+  if (std::ranges::find(ours, FingerprintOf(text)) != ours.end()) return Adoption{};
+  auto checkpoint = journal::ReadCheckpoint(text);
+  if (!checkpoint) {
+    std::error_code error;
+    fs::rename(directory / kCheckpoint, directory / (std::string(kCheckpoint) + ".quarantine"), error);
+    return BadConfig(
+        "BadCheckpoint", Format("the Go driver's checkpoint.json cannot be read: {}", checkpoint.error().message()),
+        "it was moved to checkpoint.json.quarantine; claims are found again from CDI files and the kubelet");
+  }
+  const bool this_boot = checkpoint->boot_id.empty() || checkpoint->boot_id == boot_id;
+  if (this_boot && !checkpoint->unserved.empty()) return std::unexpected(Unserved(checkpoint->unserved));
+  Adoption adoption;
+  std::set<std::string> there;
+  for (api::PreparedClaim& claim : checkpoint->claims) {
+    if (!this_boot) continue;
+    there.insert(claim.claim.uid);
+    const journal::ClaimPtr known = journal.Find(claim.claim.uid);
+    if (known && known->state == api::ClaimState::kCompleted) continue;
+    claim.boot_id = boot_id;
+    TESSERA_TRY(journal.Start(std::move(claim)));
+    ++adoption.adopted;
+  }
+  // The Go driver wrote last, so what is not in its file it has unprepared.
+  for (const journal::ClaimPtr& claim : journal.All()) {
+    if (ours.empty() || there.contains(claim->claim.uid)) continue;
+    TESSERA_TRY(journal.Forget(claim->claim.uid));
+    ++adoption.forgotten;
+  }
+  return adoption;
+}
+
+Result<void> KeepCheckpoint(const fs::path& directory, const journal::Journal& journal, const std::string& boot_id) {
+  std::vector<api::PreparedClaim> claims;
+  for (const journal::ClaimPtr& claim : journal.All()) claims.push_back(*claim);
+  const std::string text = journal::WriteCheckpoint(claims, boot_id);
+  const std::string fingerprint = FingerprintOf(text);
+  const auto ours = OurFingerprints(directory);
+  if (!ours.empty() && ours.back() == fingerprint && fs::exists(directory / kCheckpoint)) return {};
+  TESSERA_ASSIGN(const UniqueFd lock, LockCheckpoint(directory));
+  const std::string before = ours.empty() ? "" : ours.back() + "\n";
+  TESSERA_TRY(ReplaceFile(directory / kOurs, before + fingerprint + "\n", 0600));
+  return ReplaceFile(directory / kCheckpoint, text, 0600);
+}
+
+}  // namespace tessera::driver

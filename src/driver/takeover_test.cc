@@ -1,0 +1,121 @@
+#include "driver/takeover.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "driver/claim_plan.h"
+#include "driver/test_parts.h"
+
+namespace tessera::driver {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class TakeoverTest : public ::testing::Test {
+ protected:
+  TakeoverTest() { Restart(); }
+  void Restart() { journal_ = journal::Journal::Open({.directory = dir_.path()}); }
+  void Hold(const std::string& name, const std::string& device) {
+    auto claim = PlanClaim(TestClaim(name, {Gets(device)}), *TestState(), kNode, "boot-1").value();
+    claim.state = api::ClaimState::kCompleted;
+    ASSERT_TRUE(journal_->Start(std::move(claim)).has_value());
+  }
+  std::string Checkpoint() { return ReadFile(dir_.path() / "checkpoint.json").value_or(""); }
+  // What the Go driver writes for these claims: of another journal, so not one of ours.
+  std::string GoCheckpoint(const std::vector<std::string>& names) {
+    const TempDir other = TempDir::Create("go").value();
+    const auto journal = journal::Journal::Open({.directory = other.path()});
+    unsigned gpu = 0;
+    for (const std::string& name : names) {
+      auto claim = PlanClaim(TestClaim(name, {Gets(Format("gpu-{}", gpu++))}), *TestState(), kNode, "boot-1").value();
+      claim.state = api::ClaimState::kCompleted;
+      EXPECT_TRUE(journal->Start(std::move(claim)).has_value());
+    }
+    EXPECT_TRUE(KeepCheckpoint(other.path(), *journal, "boot-1").has_value());
+    return ReadFile(other.path() / "checkpoint.json").value();
+  }
+  Result<Adoption> Adopt(const std::string& boot = "boot-1") { return AdoptCheckpoint(dir_.path(), *journal_, boot); }
+
+  TempDir dir_ = TempDir::Create("takeover-test").value();
+  std::unique_ptr<journal::Journal> journal_;
+};
+
+TEST_F(TakeoverTest, ClaimsOfTheGoDriverBecomeOurs) {
+  ASSERT_TRUE(ReplaceFile(dir_.path() / "checkpoint.json", GoCheckpoint({"a", "b"})).has_value());
+  const auto adopted = Adopt();
+  ASSERT_TRUE(adopted.has_value()) << adopted.error().Text();
+  EXPECT_EQ(adopted->adopted, 2U);
+  Restart();
+  const auto claim = journal_->Find("uid-a");
+  ASSERT_NE(claim, nullptr);
+  EXPECT_EQ(claim->state, api::ClaimState::kCompleted);
+  EXPECT_EQ(claim->origin, "go");
+  EXPECT_EQ(claim->devices.at(0).hardware.gpu_uuid, TestGpu(0).gpu.uuid);
+  EXPECT_EQ(Adopt()->adopted, 0U);  // Twice is once.
+}
+
+TEST_F(TakeoverTest, WhatWeWroteIsNotTakenForTheGoDrivers) {
+  Hold("a", "gpu-0");
+  ASSERT_TRUE(KeepCheckpoint(dir_.path(), *journal_, "boot-1").has_value());
+  Hold("b", "gpu-1");  // Not in the checkpoint yet: we crash now.
+  Restart();
+  EXPECT_EQ(Adopt()->forgotten, 0U);
+  EXPECT_THAT(journal_->All(), SizeIs(2));
+}
+
+TEST_F(TakeoverTest, ACrashBetweenTheTwoFilesIsHarmless) {
+  Hold("a", "gpu-0");
+  ASSERT_TRUE(KeepCheckpoint(dir_.path(), *journal_, "boot-1").has_value());
+  const std::string before = Checkpoint();
+  Hold("b", "gpu-1");
+  ASSERT_TRUE(KeepCheckpoint(dir_.path(), *journal_, "boot-1").has_value());
+  ASSERT_TRUE(ReplaceFile(dir_.path() / "checkpoint.json", before).has_value());  // As if the second was not written.
+  EXPECT_EQ(Adopt()->forgotten, 0U);
+  EXPECT_THAT(journal_->All(), SizeIs(2));
+}
+
+TEST_F(TakeoverTest, WhatTheGoDriverDidMeanwhileIsTrue) {
+  Hold("a", "gpu-0");
+  Hold("b", "gpu-1");
+  ASSERT_TRUE(KeepCheckpoint(dir_.path(), *journal_, "boot-1").has_value());
+  // Back to the Go driver, which unprepares "a" and prepares "c"; then we come again.
+  ASSERT_TRUE(ReplaceFile(dir_.path() / "checkpoint.json", GoCheckpoint({"c", "b"})).has_value());
+  Restart();
+  const auto adopted = Adopt();
+  EXPECT_EQ(adopted->adopted, 1U);
+  EXPECT_EQ(adopted->forgotten, 1U);
+  EXPECT_EQ(journal_->Find("uid-a"), nullptr);
+  EXPECT_NE(journal_->Find("uid-c"), nullptr);
+}
+
+TEST_F(TakeoverTest, OfAnotherBootNothingIsTaken) {
+  ASSERT_TRUE(ReplaceFile(dir_.path() / "checkpoint.json", GoCheckpoint({"a"})).has_value());
+  EXPECT_EQ(Adopt("boot-2")->adopted, 0U);
+}
+
+TEST_F(TakeoverTest, AnUnreadableCheckpointIsPutAside) {
+  ASSERT_TRUE(ReplaceFile(dir_.path() / "checkpoint.json", "{torn").has_value());
+  const auto adopted = Adopt();
+  ASSERT_FALSE(adopted.has_value());
+  EXPECT_EQ(adopted.error().code(), "BadCheckpoint");
+  EXPECT_TRUE(fs::exists(dir_.path() / "checkpoint.json.quarantine"));
+  EXPECT_TRUE(Adopt().has_value());
+}
+
+TEST_F(TakeoverTest, TheGoDriverCannotPrepareWhileWeLive) {
+  auto ours = HoldGoLock(dir_.path());
+  ASSERT_TRUE(ours.has_value() && ours->has_value());
+  EXPECT_TRUE(HoldGoLock(dir_.path())->has_value());  // A second instance of ours can.
+  const UniqueFd go(::open((dir_.path() / "pu.lock").c_str(), O_RDWR | O_CLOEXEC));
+  EXPECT_NE(::flock(go.get(), LOCK_EX | LOCK_NB), 0);
+  *ours = std::nullopt;
+  ASSERT_EQ(::flock(go.get(), LOCK_EX | LOCK_NB), 0);
+  EXPECT_FALSE(HoldGoLock(dir_.path())->has_value());  // And while it prepares, we wait.
+}
+
+}  // namespace
+}  // namespace tessera::driver

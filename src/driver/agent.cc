@@ -33,7 +33,7 @@ namespace fs = std::filesystem;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kTick{1'000};
-constexpr std::chrono::milliseconds kForeignInterval{10'000};
+constexpr std::chrono::milliseconds kForeignInterval{5'000};
 constexpr std::chrono::milliseconds kCheckpointDelay{1'000};
 constexpr std::chrono::milliseconds kProbeTimeout{3'000};
 constexpr std::chrono::milliseconds kSayAgain{60'000};
@@ -192,6 +192,10 @@ void Agent::Tick() {
   }
   if (!plugin_) TakeOver();
   if (!plugin_) return;
+  if (!fs::exists(paths->registration) && plugin_->registration().state == kubelet::Registration::kRegistered) {
+    log::Warning("The registration socket was removed; making it again", {{"socket", paths->registration.string()}});
+    if (auto registered = plugin_->Register(); !registered) Say(registered.error());
+  }
   Lead();
   LookForForeigners();
   KeepGoCheckpoint(false);
@@ -293,7 +297,7 @@ void Agent::Lead() {
             .on_list = [this](std::vector<json::Value> items) { publisher_.OnList(std::move(items)); },
             .on_change =
                 [this](kube::Change change, json::Value object) {
-                  if (change == kube::Change::kDeleted) return publisher_.OnDeleted(object);
+                  if (change == kube::Change::kDeleted) return publisher_.OnDeleted(std::move(object));
                   publisher_.OnChanged(std::move(object));
                 },
             .on_error = [](const Error& error) { log::Failure(error, "Could not watch our ResourceSlices"); }});

@@ -27,11 +27,12 @@ std::vector<ForeignHolder> FindForeignHolders(const std::vector<kubelet::PodDevi
   return holders;
 }
 
-std::vector<std::string> ClaimedCdiIds(const std::vector<kubelet::PodDevices>& pods) {
-  std::vector<std::string> ids;
+std::optional<std::vector<std::string>> ClaimedCdiIds(const std::vector<kubelet::PodDevices>& pods) {
+  std::optional<std::vector<std::string>> ids;
   for (const kubelet::PodDevices& pod : pods) {
     for (const auto& claim : pod.claims) {
-      for (const auto& device : claim.devices) ids.insert(ids.end(), device.cdi_ids.begin(), device.cdi_ids.end());
+      if (!ids) ids.emplace();
+      for (const auto& device : claim.devices) ids->insert(ids->end(), device.cdi_ids.begin(), device.cdi_ids.end());
     }
   }
   return ids;

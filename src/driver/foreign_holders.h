@@ -31,8 +31,9 @@ std::string_view UuidOf(std::string_view device_id);
 // GPUs that device plugins gave to pods, from the kubelet's list. Sorted by UUID.
 std::vector<ForeignHolder> FindForeignHolders(const std::vector<kubelet::PodDevices>& pods);
 
-// The CDI ids that pods' claims have, from the same list.
-std::vector<std::string> ClaimedCdiIds(const std::vector<kubelet::PodDevices>& pods);
+// The CDI ids that pods' claims have, from the same list. Nothing when it holds no claim of anybody: kubelets before 1.34
+// do not tell, so that silence proves nothing.
+std::optional<std::vector<std::string>> ClaimedCdiIds(const std::vector<kubelet::PodDevices>& pods);
 
 // Asks the kubelet. Safe to call from any thread.
 class ForeignHolders {

@@ -221,12 +221,11 @@ bool Preparer::RemoveGhost(const api::PreparedClaim& other, kubelet::Deadline de
     if (claim ? HoldsDevice(*claim, other) : claim.error().code() != "ApiNotFound") return false;
   }
   const auto pods = parts_.foreign.Refresh(kKubeletTimeout);
-  if (!pods && other.claim.name.empty()) return false;  // Nobody can tell.
-  if (pods) {
-    const std::vector<std::string> used = ClaimedCdiIds(*pods);
-    for (const api::PreparedDevice& device : other.devices) {
-      if (!device.cdi_ids.empty() && std::ranges::find(used, device.cdi_ids.front()) != used.end()) return false;
-    }
+  const auto used = pods ? ClaimedCdiIds(*pods) : std::nullopt;
+  if (!used && other.claim.name.empty()) return false;  // Nobody can tell.
+  for (const api::PreparedDevice& device : other.devices) {
+    if (used && !device.cdi_ids.empty() && std::ranges::find(*used, device.cdi_ids.front()) != used->end())
+      return false;
   }
   return Undo(other.claim.uid, "freed in the API, used by no pod, and in the way of another claim").has_value();
 }

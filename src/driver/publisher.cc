@@ -72,32 +72,41 @@ void Publisher::OnList(std::vector<json::Value> slices) {
 void Publisher::OnChanged(json::Value slice) {
   {
     const std::lock_guard lock(mutex_);
-    const std::string name = TextAt(slice, {"metadata", "name"});
-    if (!IsOurs(slice)) {
-      NoteForeign(&slice, "changed");
-      dirty_ = true;
-      not_before_ = std::max(not_before_, Clock::now() + options_.settle);
-    }
-    stored_[name] = std::move(slice);
+    Take(std::move(slice), false);
   }
   changed_.notify_all();
 }
 
-void Publisher::OnDeleted(const json::Value& slice) {
+void Publisher::OnDeleted(json::Value slice) {
   {
     const std::lock_guard lock(mutex_);
-    const std::string name = TextAt(slice, {"metadata", "name"});
-    const auto known = stored_.find(name);
+    Take(std::move(slice), true);
+  }
+  changed_.notify_all();
+}
+
+void Publisher::Take(json::Value slice, bool deleted) {
+  if (writing_) {
+    waiting_.emplace_back(std::move(slice), deleted);
+    return;
+  }
+  const std::string name = TextAt(slice, {"metadata", "name"});
+  const auto known = stored_.find(name);
+  if (deleted) {
     // Our own delete took it out already; a name that was made again has another UID.
     if (known == stored_.end() || TextAt(known->second, {"metadata", "uid"}) != TextAt(slice, {"metadata", "uid"}))
       return;
+    NoteForeign(nullptr, "deleted");
     stored_.erase(known);
     accepted_.erase(name);
-    NoteForeign(nullptr, "deleted");
-    dirty_ = true;
-    not_before_ = std::max(not_before_, Clock::now() + options_.settle);
+  } else {
+    const bool ours = IsOurs(slice);
+    if (!ours) NoteForeign(&slice, "changed");
+    stored_[name] = std::move(slice);
+    if (ours) return;
   }
-  changed_.notify_all();
+  dirty_ = true;
+  not_before_ = std::max(not_before_, Clock::now() + options_.settle);
 }
 
 // What we wrote ourselves, seen again.
@@ -144,11 +153,13 @@ void Publisher::Run(const std::stop_token& stop) {
       lock.lock();
     } else {
       dirty_ = disturbed_ = false;
+      writing_ = true;
       lock.unlock();
       const Result<void> synced = Sync();
       if (!synced) log::Failure(synced.error(), "Could not publish ResourceSlices", {{"node", options_.node_name}});
       lock.lock();
       NoteOutcome(synced);
+      TakeWaiting();
     }
   }
 }
@@ -179,6 +190,11 @@ void Publisher::NoteOutcome(const Result<void>& synced) {
   metrics_.slice_failures.With({std::string(synced.error().code())}).Add();
   not_before_ = Clock::now() + WithJitter(backoff_);
   backoff_ = std::min(backoff_ * 2, options_.retry_to);
+}
+
+void Publisher::TakeWaiting() {
+  writing_ = false;
+  for (auto& [slice, deleted] : std::exchange(waiting_, {})) Take(std::move(slice), deleted);
 }
 
 std::vector<api::ResourceSlice> Publisher::Wanted(const api::OwnerReference& owner) const {

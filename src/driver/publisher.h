@@ -57,7 +57,7 @@ class Publisher {
   // From the watch over our slices.
   void OnList(std::vector<json::Value> slices);
   void OnChanged(json::Value slice);
-  void OnDeleted(const json::Value& slice);
+  void OnDeleted(json::Value slice);
 
   // Whether the API server holds what we want.
   bool published() const;
@@ -71,9 +71,11 @@ class Publisher {
   Result<void> Write(const SlicePlan& plan);
   Result<void> Keep(const json::Value& wanted, json::Value stored);
   // The caller holds mutex_:
+  void Take(json::Value slice, bool deleted);
   void NoteForeign(const json::Value* slice, std::string_view what);
   void StopFighting();
   void NoteOutcome(const Result<void>& synced);
+  void TakeWaiting();
   bool IsOurs(const json::Value& slice) const;
   std::vector<api::ResourceSlice> Wanted(const api::OwnerReference& owner) const;
   void ReportDropped(const std::vector<std::string>& fields);
@@ -96,6 +98,9 @@ class Publisher {
   Clock::time_point quiet_until_{};
   std::chrono::milliseconds conflict_wait_{0}, backoff_;
   bool active_ = false, listed_ = false, dirty_ = false, published_ = false, taints_kept_ = true;
+  // While we write, events wait: one of them may be our own write, seen before its answer.
+  bool writing_ = false;
+  std::vector<std::pair<json::Value, bool>> waiting_;  // And whether it was deleted.
   bool disturbed_ = false;  // Since the last pass; the kubelet's wipe of many slices is one disturbance.
   std::optional<Error> failure_;
 

@@ -49,7 +49,8 @@ void Reconciler::Run(const std::stop_token& stop) {
   auto next_full = steady_clock::now();
   std::unique_lock lock(mutex_);
   while (changed_.wait(lock, stop, [this] { return active_; })) {
-    changed_.wait_for(lock, stop, options_.local_interval, [this] { return soon_ || !active_; });
+    const auto next = std::min(steady_clock::now() + options_.local_interval, next_full);
+    changed_.wait_until(lock, stop, next, [this] { return soon_ || !active_; });
     if (stop.stop_requested()) return;
     if (!active_) continue;
     const bool full = std::exchange(soon_, false) || steady_clock::now() >= next_full;
@@ -58,11 +59,11 @@ void Reconciler::Run(const std::stop_token& stop) {
     ReportRecovery();
     MendFiles();
     if (full) {
-      auto pods = parts_.foreign.Refresh(kKubeletTimeout);
-      pods_ = pods ? std::optional(*std::move(pods)) : std::nullopt;
+      pods_ = parts_.foreign.Refresh(kKubeletTimeout).value_or(std::vector<kubelet::PodDevices>());
+      used_ = ClaimedCdiIds(pods_);
       FindOrphans();
       FindStrays();
-      next_full = steady_clock::now() + options_.full_interval;
+      next_full = steady_clock::now() + (suspects_.empty() ? options_.full_interval : options_.sure_after);
     }
     lock.lock();
   }
@@ -108,20 +109,19 @@ Reconciler::Life Reconciler::LifeOf(const api::PreparedClaim& claim) {
   return same ? Life::kAlive : Life::kGone;
 }
 
-bool Reconciler::UsedByPod(const api::PreparedClaim& claim) const {
-  const std::vector<std::string> used = ClaimedCdiIds(*pods_);
-  const std::string prefix = ClaimIdPrefix(claim.claim.uid);
-  return std::ranges::any_of(used, [&](const std::string& id) { return id.starts_with(prefix); });
+bool Reconciler::UsedByPod(const std::string& uid) const {
+  const std::string prefix = ClaimIdPrefix(uid);
+  return used_ && std::ranges::any_of(*used_, [&](const std::string& id) { return id.starts_with(prefix); });
 }
 
 void Reconciler::FindOrphans() {
   std::map<std::string, steady_clock::time_point> suspects;
   for (const journal::ClaimPtr& claim : parts_.journal.All()) {
     if (claim->claim.name.empty()) LearnName(*claim);
-    if (LifeOf(*claim) != Life::kGone || (pods_ && UsedByPod(*claim))) continue;
+    if (LifeOf(*claim) != Life::kGone || UsedByPod(claim->claim.uid)) continue;
     const auto known = suspects_.find(claim->claim.uid);
     const auto since = known == suspects_.end() ? steady_clock::now() : known->second;
-    if (!pods_ && steady_clock::now() - since < options_.sure_after) {
+    if (!used_ && steady_clock::now() - since < options_.sure_after) {
       suspects.emplace(claim->claim.uid, since);
       continue;
     }
@@ -134,9 +134,8 @@ void Reconciler::FindOrphans() {
 
 // A completed record of the Go driver holds no name. The kubelet knows it as long as a pod has the claim.
 void Reconciler::LearnName(const api::PreparedClaim& claim) {
-  if (!pods_) return;
   const std::string prefix = ClaimIdPrefix(claim.claim.uid);
-  for (const kubelet::PodDevices& pod : *pods_) {
+  for (const kubelet::PodDevices& pod : pods_) {
     for (const auto& used : pod.claims) {
       const bool same = std::ranges::any_of(used.devices, [&](const auto& device) {
         return std::ranges::any_of(device.cdi_ids, [&](const std::string& id) { return id.starts_with(prefix); });
@@ -172,8 +171,8 @@ void Reconciler::Settle(const cdi::Writer::ClaimFile& file) {
   auto record = ClaimFiles::RecordOf(file);
   if (!record) record = Reconstruct(file);
   const Life life = record ? LifeOf(*record) : Life::kUnknown;
-  const bool unused = pods_ && !UsedByPod({.claim = {.uid = file.uid}});
-  if (life == Life::kAlive || (record && life == Life::kUnknown && pods_ && !unused)) {
+  const bool used = UsedByPod(file.uid);
+  if (life == Life::kAlive || (record && life == Life::kUnknown && used)) {
     if (record->origin != "go") record->origin = "rebuilt";
     record->state = api::ClaimState::kCompleted;
     if (auto kept = parts_.journal.Start(*record); !kept)
@@ -182,7 +181,7 @@ void Reconciler::Settle(const cdi::Writer::ClaimFile& file) {
     log::Warning("Rebuilt a claim from its CDI file", {{"claim", api::ToText(record->claim)}, {"uid", file.uid}});
     parts_.events.Post(ClaimTarget(record->claim), EventType::kNormal, "ClaimRebuilt",
                        "the journal had lost this claim; it was rebuilt from its CDI file");
-  } else if (life == Life::kGone || (unused && !record)) {
+  } else if (life == Life::kGone || (!record && used_ && !used)) {
     if (auto removed = parts_.files.Remove(file.uid); !removed)
       return log::Failure(removed.error(), "Could not remove a file");
     parts_.metrics.reconciled.With({"stray-removed"}).Add();
@@ -192,9 +191,9 @@ void Reconciler::Settle(const cdi::Writer::ClaimFile& file) {
 
 std::optional<api::PreparedClaim> Reconciler::Reconstruct(const cdi::Writer::ClaimFile& file) const {
   const auto hardware = parts_.hardware.state();
-  if (!pods_ || !hardware) return std::nullopt;
+  if (!hardware) return std::nullopt;
   const std::string prefix = ClaimIdPrefix(file.uid);
-  for (const kubelet::PodDevices& pod : *pods_) {
+  for (const kubelet::PodDevices& pod : pods_) {
     for (const auto& used : pod.claims) {
       api::PreparedClaim claim{.claim = {used.namespace_name, used.name, file.uid},
                                .pods = {pod.pod_namespace + "/" + pod.pod_name},

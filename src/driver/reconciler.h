@@ -31,8 +31,8 @@ class Reconciler {
     std::string node_name;
     std::chrono::milliseconds local_interval{30'000};  // Missing CDI files: no network.
     std::chrono::milliseconds full_interval{300'000};  // Orphans and strays: one GET a claim.
-    std::chrono::milliseconds sure_after{60'000};      // An orphan is undone when it still is one after this, …
-                                                       // or at once when the kubelet says that no pod has it.
+    std::chrono::milliseconds sure_after{10'000};      // An orphan is undone when it still is one after this, or at
+                                                       // once when the kubelet says that no pod has it.
   };
   struct Parts {
     journal::Journal& journal;
@@ -63,7 +63,7 @@ class Reconciler {
 
   void Run(const std::stop_token& stop);
   Life LifeOf(const api::PreparedClaim& claim);
-  bool UsedByPod(const api::PreparedClaim& claim) const;
+  bool UsedByPod(const std::string& uid) const;  // False when the kubelet does not tell.
   void LearnName(const api::PreparedClaim& claim);
   void Settle(const cdi::Writer::ClaimFile& file);
   // The record of a file without one, from the kubelet's list and the hardware.
@@ -72,7 +72,8 @@ class Reconciler {
   const Options options_;
   const Parts parts_;
   // Of the pass under way:
-  std::optional<std::vector<kubelet::PodDevices>> pods_;                   // Nothing when the kubelet did not answer.
+  std::vector<kubelet::PodDevices> pods_;
+  std::optional<std::vector<std::string>> used_;  // CDI ids that pods have. Nothing when the kubelet does not tell.
   std::map<std::string, std::chrono::steady_clock::time_point> suspects_;  // Orphans, and since when.
 
   std::mutex mutex_;  // Guards everything below.

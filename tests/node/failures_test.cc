@@ -71,7 +71,6 @@ TEST(WithoutTheApiServer, ItRegistersAnswersUnprepareAndRepeats) {
   ASSERT_TRUE(node.Prepare(claim).ok());
   plugin.reset();
   node.api().Pause();
-  node.api().CloseConnections();
   plugin = node.Start();
   ASSERT_TRUE(node.WaitRegistered()) << plugin->Log();
   EXPECT_TRUE(Eventually([&] { return node.Prepare(claim).ok(); }));  // From the journal.

@@ -200,7 +200,9 @@ void ApiServer::SetWriteHook(WriteHook hook) { impl_->api_.SetWriteHook(std::mov
 void ApiServer::SetHistory(std::size_t events) { impl_->store_.SetHistory(events); }
 void ApiServer::ForgetHistory() { impl_->store_.ForgetHistory(); }
 void ApiServer::EndWatches() { impl_->store_.EndWatches(); }
-void ApiServer::CloseConnections() { impl_->listener_->CloseConnections(); }
+void ApiServer::CloseConnections() {
+  if (impl_->listener_) impl_->listener_->CloseConnections();
+}
 void ApiServer::Pause() { impl_->listener_.reset(); }
 Result<void> ApiServer::Resume() { return impl_->Listen(); }
 std::uint64_t ApiServer::version() const { return impl_->store_.version(); }

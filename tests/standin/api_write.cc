@@ -156,7 +156,7 @@ Answer Api::Insert(const Target& target, json::Object object, Caller caller) {
   if (!target.key.ns.empty()) metadata["namespace"] = target.key.ns;
   metadata["uid"] = RandomUuid();
   metadata["creationTimestamp"] = Rfc3339(SystemClock().Now());
-  metadata.erase("managedFields");
+  if (caller == Caller::kClient) metadata.erase("managedFields");  // An administrator may play another client.
   if (object.contains("spec")) metadata["generation"] = 1;
   Answer answer{.status = 201};
   RunHook(target, object, answer.headers);
@@ -228,7 +228,7 @@ Answer Api::Update(const Target& target, const ObjectRef& old, json::Object obje
        {"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "generation", "resourceVersion"}) {
     Copy(Metadata(*old), metadata, kept);
   }
-  metadata.erase("managedFields");
+  if (caller == Caller::kClient) metadata.erase("managedFields");  // An administrator may play another client.
   Answer answer;
   RunHook(target, object, answer.headers);
   if (!Same(before, object, "spec")) {

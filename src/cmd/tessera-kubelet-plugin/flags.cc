@@ -38,7 +38,8 @@ struct Raw {
 
 template <class T>
 CLI::Option* Add(CLI::App& app, const std::string& flag, const char* env, T& value, const char* help) {
-  return app.add_option(flag, value, help)->envname(env)->capture_default_str();
+  // Given twice, the last counts, as in Go programs.
+  return app.add_option(flag, value, help)->envname(env)->capture_default_str()->take_last();
 }
 
 void AddKubernetes(CLI::App& app, Raw& raw) {

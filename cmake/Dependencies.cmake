@@ -26,7 +26,7 @@ add_library(tessera_cli11 INTERFACE)
 add_library(tessera::cli11 ALIAS tessera_cli11)
 target_include_directories(tessera_cli11 SYSTEM INTERFACE ${CLI11_INCLUDE_DIR})
 
-# OpenSSL, Asio and Beast: net/ only.
+# OpenSSL: TLS in net/, a checksum in kubelet/.
 find_path(OPENSSL_HEADERS openssl/ssl.h REQUIRED)
 find_library(SSL_LIBRARY NAMES libssl.a REQUIRED)
 find_library(CRYPTO_LIBRARY NAMES libcrypto.a REQUIRED)

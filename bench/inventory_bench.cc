@@ -18,6 +18,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "bench/process.h"
 #include "bench/report.h"
 #include "device/inventory.h"
 #include "nvml/api.h"
@@ -53,18 +54,6 @@ double MedianMicros(int rounds, const std::function<void()>& run) {
   }
   std::ranges::nth_element(times, times.begin() + rounds / 2);
   return times[static_cast<std::size_t>(rounds) / 2];
-}
-
-// Resident memory of a process in KiB, from the kernel.
-double ResidentKib(int pid) {
-  const auto status = ReadFile(Format("/proc/{}/status", pid));
-  if (!status.has_value()) return 0;
-  for (const std::string_view line : Split(*status, '\n')) {
-    if (!line.starts_with("VmRSS:")) continue;
-    const auto words = Cut(Trim(line.substr(6)), " ");
-    return words ? static_cast<double>(ParseNumber<std::uint64_t>(words->first).value_or(0)) : 0;
-  }
-  return 0;
 }
 
 void SpawnEmptyProgram() {

@@ -11,7 +11,7 @@ namespace tessera::bench {
 
 void Report(const std::vector<Measurement>& measurements, const std::string& file) {
   json::Array rows;
-  std::printf("%-44s %12s %-12s %8s  %s\n", "WHAT", "VALUE", "UNIT", "RATIO", "AGAINST");
+  std::printf("%-48s %12s %-12s %8s  %s\n", "WHAT", "VALUE", "UNIT", "RATIO", "AGAINST");
   for (const Measurement& m : measurements) {
     json::Object row{{"name", m.name}, {"value", m.value}, {"unit", m.unit}};
     std::string ratio = "-";
@@ -21,7 +21,7 @@ void Report(const std::vector<Measurement>& measurements, const std::string& fil
       row["ratio"] = m.value / *m.floor;
       ratio = Format("{:.2f}", m.value / *m.floor);
     }
-    std::printf("%-44s %12.1f %-12s %8s  %s\n", m.name.c_str(), m.value, m.unit.c_str(), ratio.c_str(),
+    std::printf("%-48s %12.1f %-12s %8s  %s\n", m.name.c_str(), m.value, m.unit.c_str(), ratio.c_str(),
                 m.floor ? Format("{}: {:.1f}", m.against, *m.floor).c_str() : "-");
     rows.push_back(std::move(row));
   }

@@ -1,7 +1,10 @@
 #include "driver/agent.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 
@@ -37,6 +40,10 @@ constexpr std::chrono::milliseconds kForeignInterval{5'000};
 constexpr std::chrono::milliseconds kCheckpointDelay{1'000};
 constexpr std::chrono::milliseconds kProbeTimeout{3'000};
 constexpr std::chrono::milliseconds kSayAgain{60'000};
+constexpr std::chrono::milliseconds kCheckpointInterval{30'000};  // For what other instances did.
+
+// Held by the instance that leads, once the Go driver's claims are ours.
+constexpr const char* kAdoptedLease = "adopted";
 
 Result<void> MakeDirectory(const fs::path& path, mode_t mode) {
   std::error_code error;
@@ -65,6 +72,7 @@ class Agent {
   void KeepGoCheckpoint(bool now);
   void Shutdown();
 
+  fs::path HealthSocket();
   void OnScan();
   void OnPreparedChange();
   void Republish();
@@ -96,18 +104,18 @@ class Agent {
   Publisher publisher_;
   Reconciler reconciler_;
 
-  std::mutex mutex_;  // Guards what follows, up to said_.
-  std::condition_variable_any woken_;
-  bool wake_ = false;
-  std::optional<steady_clock::time_point> checkpoint_due_;
+  std::mutex mutex_;                   // Guards what follows, up to said_.
+  std::condition_variable_any woken_;  // By a wish to stop.
+  steady_clock::time_point checkpoint_due_{};
   std::optional<Error> waiting_for_;  // Why we do not serve yet.
   std::map<std::string, steady_clock::time_point, std::less<>> said_;
 
   // Of the main thread alone:
-  std::optional<journal::Lease> leader_, instance_;
+  std::optional<journal::Lease> leader_, adopted_lease_, instance_;
   std::optional<UniqueFd> go_lock_;
   steady_clock::time_point next_foreign_{};
-  int failed_scans_ = 0;  // Of the inventory's thread alone.
+  std::atomic<int> failed_scans_ = -1;  // In a row. -1: none was made yet.
+  std::atomic<bool> adopted_ = false;   // Claims of the Go driver may hold devices under other names than we publish.
 
   std::shared_ptr<kubelet::PluginServer> plugin_;  // Guarded by plugin_mutex_: probes use it.
   std::mutex plugin_mutex_;
@@ -153,10 +161,15 @@ Agent::Agent(AgentOptions options, std::unique_ptr<kube::Client> client, std::st
 
 // What must work at once, or the process is of no use.
 Result<void> Agent::Serve() {
-  const std::string suffix = options_.instance.empty() ? "" : "-" + options_.instance;
-  TESSERA_ASSIGN(health_, kubelet::HealthServer::Start({.socket = directory_ / Format("health{}.sock", suffix),
-                                                        .port = options_.healthcheck_port,
-                                                        .check = [this] { return Alive(); }}));
+  auto health = kubelet::HealthServer::Start(
+      {.socket = HealthSocket(), .port = options_.healthcheck_port, .check = [this] { return Alive(); }});
+  if (health) {
+    health_ = *std::move(health);
+  } else if (options_.healthcheck_port) {
+    return std::unexpected(std::move(health).error());
+  } else {
+    log::Failure(health.error(), "No gRPC health on a unix socket");  // A read-only disk must not end the plugin.
+  }
   if (!options_.http_endpoint.empty()) {
     TESSERA_ASSIGN(http_,
                    net::HttpServer::Start({.address = options_.http_endpoint},
@@ -172,14 +185,19 @@ Result<void> Agent::Serve() {
   return {};
 }
 
+// Beside a plugin of the same names (it is the one that serves) ours gets another.
+fs::path Agent::HealthSocket() {
+  if (!options_.instance.empty()) return directory_ / Format("health-{}.sock", options_.instance);
+  const auto paths = kubelet::MakeSocketPaths(plugin_options_);
+  const bool taken = paths && leases_.IsHeld(InstanceLease(paths->registration)).value_or(false);
+  return directory_ / (taken ? Format("health-{}.sock", ::getpid()) : "health.sock");
+}
+
 void Agent::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     Tick();
     std::unique_lock lock(mutex_);
-    auto until = steady_clock::now() + kTick;
-    if (checkpoint_due_) until = std::min(until, *checkpoint_due_);
-    woken_.wait_until(lock, stop, until, [this] { return wake_; });
-    wake_ = false;
+    woken_.wait_for(lock, stop, kTick, [] { return false; });
   }
   Shutdown();
 }
@@ -209,6 +227,7 @@ void Agent::StandBack(const OtherDriver& other) {
   publisher_.SetActive(false);
   reconciler_.SetActive(false);
   leader_.reset();
+  adopted_lease_.reset();
   go_lock_.reset();
   if (!plugin_) return;
   std::shared_ptr<kubelet::PluginServer> plugin;
@@ -237,13 +256,23 @@ Result<void> Agent::Adopt() {
   if (!leader_) {
     TESSERA_ASSIGN(leader_, leases_.TryAcquire("publisher"));
   }
-  if (!leader_) return {};  // Another instance of ours leads, and has adopted.
+  if (!leader_) {  // Another instance of ours leads, and adopts before it serves.
+    TESSERA_ASSIGN(const bool adopted, leases_.IsHeld(kAdoptedLease));
+    if (adopted) return {};
+    return Transient("Starting", "another instance of this plugin is taking over", "waiting for it");
+  }
   auto adopted = AdoptCheckpoint(directory_, *journal_, boot_id_);
   if (!adopted && adopted.error().code() == "BadCheckpoint") {
     Say(adopted.error());
-    return {};
+    adopted = Adoption{};
   }
-  if (!adopted) return std::unexpected(std::move(adopted).error());
+  if (!adopted) {
+    leader_.reset();
+    return std::unexpected(std::move(adopted).error());
+  }
+  TESSERA_ASSIGN(adopted_lease_, leases_.TryAcquire(kAdoptedLease));
+  adopted_ = adopted_ || adopted->adopted > 0 ||
+             std::ranges::any_of(journal_->All(), [](const journal::ClaimPtr& claim) { return claim->origin == "go"; });
   if (adopted->adopted + adopted->forgotten > 0) {
     log::Info("Took over from the Go driver", {{"adopted", adopted->adopted}, {"forgotten", adopted->forgotten}});
     events_.Post(NodeTarget(options_.node_name), EventType::kNormal, "TookOver",
@@ -285,8 +314,9 @@ void Agent::Lead() {
     auto lease = leases_.TryAcquire("publisher");
     if (!lease) return Say(lease.error());
     leader_ = *std::move(lease);
+    if (!leader_) return;
+    if (auto held = leases_.TryAcquire(kAdoptedLease)) adopted_lease_ = *std::move(held);
   }
-  if (!leader_) return;
   if (!watch_) {
     watch_ = std::make_unique<kube::Watch>(
         *client_, api_,
@@ -336,14 +366,10 @@ void Agent::KeepGoCheckpoint(bool now) {
   if (!options_.keep_go_checkpoint || !leader_) return;
   {
     const std::lock_guard lock(mutex_);
-    if (!checkpoint_due_ || (!now && *checkpoint_due_ > steady_clock::now())) return;
-    checkpoint_due_.reset();
+    if (!now && checkpoint_due_ > steady_clock::now()) return;
+    checkpoint_due_ = steady_clock::now() + kCheckpointInterval;
   }
-  if (auto kept = KeepCheckpoint(directory_, *journal_, boot_id_); !kept) {
-    Say(kept.error());
-    const std::lock_guard lock(mutex_);
-    checkpoint_due_ = steady_clock::now() + kSayAgain;
-  }
+  if (auto kept = KeepCheckpoint(directory_, *journal_, boot_id_); !kept) Say(kept.error());
 }
 
 // In this order: the kubelet forgets us first, so that it sends new calls elsewhere; running calls end; another
@@ -367,9 +393,10 @@ void Agent::Shutdown() {
 }
 
 void Agent::OnScan() {
-  failed_scans_ = hardware_.failure() ? failed_scans_ + 1 : 0;
+  const bool failed = hardware_.failure().has_value();
+  if (failed_scans_ != 0 && !failed) reconciler_.Soon();  // The first scan, or the driver is back: files can be mended.
+  failed_scans_ = failed ? std::max(failed_scans_.load(), 0) + 1 : 0;
   Republish();
-  reconciler_.Soon();
   const std::lock_guard lock(plugin_mutex_);
   if (plugin_) plugin_->SetHealth(HealthReport(hardware_, options_.node_name));
 }
@@ -380,15 +407,16 @@ void Agent::Republish() {
   constexpr int kPatience = 3;
   const auto state = hardware_.state();
   if (state && failed_scans_ < kPatience) {
-    publisher_.SetDevices(PublishedDevices(*state->snapshot, foreign_.Current()));
+    publisher_.SetDevices(PublishedDevices(*state->snapshot, foreign_.Current(), journal_->All()));
   } else if (hardware_.failure()) {
     publisher_.SetDevices({});
   }
 }
 
 void Agent::OnPreparedChange() {
+  if (adopted_) Republish();
   const std::lock_guard lock(mutex_);
-  if (!checkpoint_due_) checkpoint_due_ = steady_clock::now() + kCheckpointDelay;
+  checkpoint_due_ = std::min(checkpoint_due_, steady_clock::now() + kCheckpointDelay);
 }
 
 void Agent::Say(const Error& error) {

@@ -23,9 +23,9 @@ std::string EventsPath(const std::string& namespace_name) {
 
 Result<api::ResourceClaim> ApiClaims::Get(const api::ClaimRef& claim, steady_clock::time_point deadline,
                                           Urgency urgency) {
-  const bool pod_waits = urgency == Urgency::kPodWaits;
-  const kube::Call call{
-      .deadline = deadline, .lane = pod_waits ? kube::Lane::kUrgent : kube::Lane::kBackground, .retry = pod_waits};
+  const kube::Call call{.deadline = deadline,
+                        .lane = urgency == Urgency::kBackground ? kube::Lane::kBackground : kube::Lane::kUrgent,
+                        .retry = urgency == Urgency::kPodWaits};
   const std::string rest =
       Format("namespaces/{}/resourceclaims/{}", kube::Escape(claim.namespace_name), kube::Escape(claim.name));
   TESSERA_ASSIGN(const std::string path, api_.Path(rest, call));

@@ -12,11 +12,14 @@ namespace tessera::driver {
 
 class ClaimSource {
  public:
-  enum class Urgency : std::uint8_t { kPodWaits, kBackground };
+  enum class Urgency : std::uint8_t {
+    kPodWaits,    // Goes first, and transient failures are retried until the deadline.
+    kOnce,        // Goes first, is tried once.
+    kBackground,  // Waits its turn.
+  };
 
   virtual ~ClaimSource() = default;
-  // The claim of this name, whatever its UID. "ApiNotFound" when there is none. For a waiting pod, transient failures
-  // are retried until the deadline.
+  // The claim of this name, whatever its UID. "ApiNotFound" when there is none.
   virtual Result<api::ResourceClaim> Get(const api::ClaimRef& claim, std::chrono::steady_clock::time_point deadline,
                                          Urgency urgency) = 0;
 };

@@ -40,6 +40,33 @@ const device::Device* FindHardware(const HardwareState& state, const api::Hardwa
   return found == state.snapshot->devices.end() ? nullptr : &*found;
 }
 
+std::optional<api::PreparedClaim> Identify(const api::PreparedClaim& claim, const HardwareState& hardware) {
+  std::optional<api::PreparedClaim> identified;
+  for (std::size_t i = 0; i < claim.devices.size(); ++i) {
+    const api::PreparedDevice& device = claim.devices[i];
+    if (!device.hardware.gpu_uuid.empty()) continue;
+    const auto& devices = hardware.snapshot->devices;
+    const auto found = std::ranges::find_if(devices, [&](const device::Device& candidate) {
+      if (device.hardware.mig) return candidate.mig && candidate.mig->uuid == device.hardware.mig->uuid;
+      return candidate.name == device.name;
+    });
+    if (found == devices.end()) continue;
+    if (!identified) identified = claim;
+    identified->devices[i].hardware = HardwareOf(*found);
+  }
+  return identified;
+}
+
+namespace {
+
+// A driver that is missing or does not answer may come back; a claim waits for it, whatever kind the fault is.
+std::unexpected<Error> NotNow(const std::optional<Error>& failure) {
+  if (failure) return Transient(failure->code(), failure->message(), failure->advice());
+  return Transient("HardwareNotRead", "the GPUs have not been read yet", "the first scan is still running");
+}
+
+}  // namespace
+
 std::shared_ptr<const HardwareState> Hardware::state() const {
   const std::lock_guard lock(mutex_);
   return state_;
@@ -49,8 +76,7 @@ Result<std::shared_ptr<const HardwareState>> Hardware::WaitForState(Deadline dea
   std::unique_lock lock(mutex_);
   changed_.wait_until(lock, deadline, [this] { return state_ != nullptr || failure_.has_value(); });
   if (state_) return state_;
-  if (failure_) return std::unexpected(*failure_);
-  return Transient("HardwareNotRead", "the GPUs have not been read yet", "the first scan is still running");
+  return NotNow(failure_);
 }
 
 Result<std::shared_ptr<const HardwareState>> Hardware::WaitForRescan(Deadline deadline) {
@@ -60,8 +86,7 @@ Result<std::shared_ptr<const HardwareState>> Hardware::WaitForRescan(Deadline de
   changed_.notify_all();
   changed_.wait_until(lock, deadline, [&] { return ended_ >= scan; });
   if (state_) return state_;
-  if (failure_) return std::unexpected(*failure_);
-  return Transient("HardwareNotRead", "the GPUs have not been read yet", "the first scan is still running");
+  return NotNow(failure_);
 }
 
 void Hardware::Set(std::shared_ptr<const HardwareState> state) {

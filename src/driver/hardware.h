@@ -36,6 +36,10 @@ const device::Device* FindHardware(const HardwareState& state, const api::Hardwa
 
 api::Hardware HardwareOf(const device::Device& device);
 
+// The claim with the identity of each device as it is known now. Old checkpoints of the Go driver name a MIG device by
+// its UUID or its name alone. Nothing when all was known already, or nothing could be learnt.
+std::optional<api::PreparedClaim> Identify(const api::PreparedClaim& claim, const HardwareState& hardware);
+
 // Holds the newest state. Safe to call from any thread.
 class Hardware {
  public:

@@ -113,8 +113,16 @@ void Metrics::Observe(Method method, Phase phase, bool ok, std::chrono::steady_c
       .Observe(Seconds(took));
 }
 
+void Metrics::Started(Method method) {
+  const std::string operation(ToString(method));
+  in_flight.With({operation}).Add(1);
+  go_in_flight.With({kDriver, operation}).Add(1);
+}
+
 void Metrics::Finished(Method method, std::chrono::steady_clock::duration took, const Error* error) {
   const std::string operation(ToString(method));
+  in_flight.With({operation}).Add(-1);
+  go_in_flight.With({kDriver, operation}).Add(-1);
   Observe(method, Phase::kTotal, error == nullptr, took);
   if (error == nullptr) {
     go_requests.With({kDriver, operation}).Add();

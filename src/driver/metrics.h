@@ -57,6 +57,7 @@ class Metrics {
   metrics::Family<metrics::Counter>& go_prepare_errors;
   metrics::Family<metrics::Counter>& go_unprepare_errors;
 
+  void Started(Method method);
   // One claim's call ended. `error` is null when it went well.
   void Finished(Method method, std::chrono::steady_clock::duration took, const Error* error);
   void Observe(Method method, Phase phase, bool ok, std::chrono::steady_clock::duration took);

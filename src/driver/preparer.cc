@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
 
 #include "base/log.h"
 #include "base/text.h"
+#include "device/slices.h"
 #include "driver/claim_plan.h"
 
 namespace tessera::driver {
@@ -13,6 +15,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kKubeletTimeout{1'000};
+constexpr std::chrono::milliseconds kRecheckTimeout{2'000};
 constexpr std::size_t kMaxFailing = 1'024;
 
 // The API server's answers about a claim, in the words of a Prepare.
@@ -22,6 +25,18 @@ Error ClaimError(Error error, const api::ClaimRef& claim) {
             "it was deleted while its pod was starting; delete the pod"};
   }
   return std::move(error).Wrap(Format("reading claim {}", api::ToText(claim)));
+}
+
+// Whether these are exactly the record's devices. A claim that is not allocated (any more) has none.
+bool IsAllocation(const api::ResourceClaim& claim, const api::PreparedClaim& record) {
+  if (claim.ref.uid != record.claim.uid || !claim.allocation) return false;
+  std::set<std::string> allocated;
+  std::set<std::string> prepared;
+  for (const api::AllocationResult& result : claim.allocation->results) {
+    if (result.driver == device::kDriverName) allocated.insert(result.pool + "/" + result.device);
+  }
+  for (const api::PreparedDevice& device : record.devices) prepared.insert(device.pool + "/" + device.name);
+  return allocated == prepared;
 }
 
 bool HoldsDevice(const api::ResourceClaim& claim, const api::PreparedClaim& record) {
@@ -103,10 +118,8 @@ void Preparer::Dispatch(std::vector<api::ClaimRef> claims, Method method, kubele
 
 Result<std::vector<api::PreparedDevice>> Preparer::PrepareOne(const api::ClaimRef& claim, kubelet::Deadline deadline) {
   PhaseTimer timer(parts_.metrics, Method::kPrepare);
-  metrics::Gauge& in_flight = parts_.metrics.in_flight.With({"prepare"});
-  in_flight.Add(1);
+  parts_.metrics.Started(Method::kPrepare);
   auto devices = PrepareLeased(claim, deadline, timer);
-  in_flight.Add(-1);
   const Error* error = devices ? nullptr : &devices.error();
   parts_.metrics.Finished(Method::kPrepare, timer.total(), error);
   Report(claim, Method::kPrepare, error);
@@ -124,7 +137,9 @@ Result<std::vector<api::PreparedDevice>> Preparer::PrepareLeased(const api::Clai
   TESSERA_TRY(parts_.journal.Refresh());
   if (const journal::ClaimPtr record = parts_.journal.Find(claim.uid);
       record && record->state == api::ClaimState::kCompleted) {
-    return Confirm(record, deadline, timer);
+    TESSERA_ASSIGN(const bool same, StillAllocated(*record, deadline, timer));
+    if (same) return Confirm(record, deadline, timer);
+    TESSERA_TRY(Undo(claim.uid, "it was given other devices"));
   }
   TESSERA_ASSIGN(api::PreparedClaim plan, Plan(claim, deadline, timer));
   std::vector<std::string> names = GpusOf(plan);
@@ -138,6 +153,20 @@ Result<std::vector<api::PreparedDevice>> Preparer::PrepareLeased(const api::Clai
   TESSERA_ASSIGN(const auto hardware, parts_.hardware.WaitForState(deadline));
   TESSERA_TRY(Commit(std::move(plan), *hardware, timer));
   return devices;
+}
+
+// Whether the claim's devices are those of the record. The API server is asked once, briefly: while it is away the
+// record is believed. A claim can be freed and allocated anew, under the same UID, while nobody could tell us.
+Result<bool> Preparer::StillAllocated(const api::PreparedClaim& record, kubelet::Deadline deadline, PhaseTimer& timer) {
+  if (record.claim.name.empty()) return true;
+  const auto brief = std::min(deadline, steady_clock::now() + kRecheckTimeout);
+  const auto claim = parts_.claims.Get(record.claim, brief, ClaimSource::Urgency::kOnce);
+  timer.Mark(Phase::kApiGet, claim.has_value());
+  if (!claim) {
+    if (claim.error().kind() == ErrorKind::kTransient) return true;
+    return std::unexpected(ClaimError(claim.error(), record.claim));
+  }
+  return IsAllocation(*claim, record);
 }
 
 // The claim is prepared already: is all that was recorded still true? After a reboot everything is set up again.
@@ -198,6 +227,12 @@ Result<void> Preparer::Guard(const api::PreparedClaim& plan, kubelet::Deadline d
     const auto holders = parts_.journal.HoldersOf(gpu);
     others.insert(others.end(), holders.begin(), holders.end());
   }
+  // Claims whose hardware was not known when they were adopted.
+  const auto hardware = parts_.hardware.state();
+  for (const journal::ClaimPtr& unknown : parts_.journal.HoldersOf("")) {
+    auto identified = hardware ? Identify(*unknown, *hardware) : std::nullopt;
+    if (identified) others.push_back(std::make_shared<const api::PreparedClaim>(*std::move(identified)));
+  }
   for (const Conflict& conflict : FindConflicts(plan, others)) {
     if (RemoveGhost(*conflict.other, deadline)) continue;
     return Transient("DeviceInUse", ToText(conflict), "it is free again when that pod has ended");
@@ -235,6 +270,7 @@ Result<void> Preparer::Commit(api::PreparedClaim plan, const HardwareState& hard
   plan.state = api::ClaimState::kStarted;
   TESSERA_TRY(parts_.journal.Start(plan));
   timer.Mark(Phase::kJournal);
+  timer.Mark(Phase::kAct);  // A plain GPU needs nothing done to it.
   auto written = parts_.files.Ensure(plan, hardware);
   timer.Mark(Phase::kCdi, written.has_value());
   if (!written) return std::unexpected(std::move(written).error());
@@ -246,8 +282,7 @@ Result<void> Preparer::Commit(api::PreparedClaim plan, const HardwareState& hard
 
 Result<void> Preparer::UnprepareOne(const api::ClaimRef& claim, kubelet::Deadline deadline) {
   PhaseTimer timer(parts_.metrics, Method::kUnprepare);
-  metrics::Gauge& in_flight = parts_.metrics.in_flight.With({"unprepare"});
-  in_flight.Add(1);
+  parts_.metrics.Started(Method::kUnprepare);
   const auto undo = [&]() -> Result<void> {
     if (!api::IsClaimUid(claim.uid)) return {};  // Then it was never prepared.
     TESSERA_ASSIGN(const journal::Lease lease, parts_.leases.Acquire({ClaimLease(claim.uid)}, deadline));
@@ -255,7 +290,6 @@ Result<void> Preparer::UnprepareOne(const api::ClaimRef& claim, kubelet::Deadlin
     return Undo(claim.uid, "asked by the kubelet");
   };
   Result<void> undone = undo();
-  in_flight.Add(-1);
   const Error* error = undone ? nullptr : &undone.error();
   parts_.metrics.Finished(Method::kUnprepare, timer.total(), error);
   Report(claim, Method::kUnprepare, error);

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "device/slices.h"
+#include "driver/hardware.h"
 
 namespace tessera::driver {
 namespace {
@@ -15,6 +16,18 @@ bool IsEntry(std::string_view entry) {
 
 bool Holds(const ForeignHolder& holder, const device::Device& device) {
   return holder.uuid == device.gpu.uuid || (device.mig && holder.uuid == device.mig->uuid);
+}
+
+// Names changed between releases of the Go driver: gpu-0-mig-19-0-1 is gpu-0-mig-1g10gb-19-0 now.
+bool IsHeldUnderAnotherName(const device::Device& device,
+                            const std::vector<std::shared_ptr<const api::PreparedClaim>>& claims) {
+  const api::Hardware hardware = HardwareOf(device);
+  return std::ranges::any_of(claims, [&](const auto& claim) {
+    return std::ranges::any_of(claim->devices, [&](const api::PreparedDevice& held) {
+      return held.name != device.name && !held.admin_access &&
+             held.hardware.mig.has_value() == hardware.mig.has_value() && api::Overlap(held.hardware, hardware);
+    });
+  });
 }
 
 }  // namespace
@@ -54,9 +67,11 @@ device::Snapshot Exclude(device::Snapshot snapshot, const ExcludedDevices& exclu
   return snapshot;
 }
 
-std::vector<api::Device> PublishedDevices(const device::Snapshot& snapshot, const std::vector<ForeignHolder>& holders) {
+std::vector<api::Device> PublishedDevices(const device::Snapshot& snapshot, const std::vector<ForeignHolder>& holders,
+                                          const std::vector<std::shared_ptr<const api::PreparedClaim>>& claims) {
   std::vector<api::Device> devices;
   for (const device::Device& device : snapshot.devices) {
+    if (IsHeldUnderAnotherName(device, claims)) continue;
     api::Device& added = devices.emplace_back(device::MakeApiDevice(snapshot, device));
     if (std::ranges::any_of(holders, [&](const ForeignHolder& holder) { return Holds(holder, device); })) {
       added.taints.push_back({.key = std::string(kHeldTaint), .value = "", .effect = "NoSchedule"});

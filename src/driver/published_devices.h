@@ -1,9 +1,11 @@
 // driver/published_devices.h: which devices of a snapshot the node offers, and with which taints.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "api/prepared_claim.h"
 #include "api/resource_slice.h"
 #include "base/error.h"
 #include "device/snapshot.h"
@@ -28,7 +30,9 @@ class ExcludedDevices {
 // The snapshot without what is excluded; that is withheld with a reason instead.
 device::Snapshot Exclude(device::Snapshot snapshot, const ExcludedDevices& excluded);
 
-// All devices in the snapshot's order; those that device-plugin pods hold have a taint that keeps claims away.
-std::vector<api::Device> PublishedDevices(const device::Snapshot& snapshot, const std::vector<ForeignHolder>& holders);
+// All devices in the snapshot's order; those that device-plugin pods hold have a taint that keeps claims away. A device
+// that a claim holds under another name is left out: to the scheduler it would seem free.
+std::vector<api::Device> PublishedDevices(const device::Snapshot& snapshot, const std::vector<ForeignHolder>& holders,
+                                          const std::vector<std::shared_ptr<const api::PreparedClaim>>& claims);
 
 }  // namespace tessera::driver

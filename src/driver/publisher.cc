@@ -53,6 +53,8 @@ void Publisher::SetActive(bool active) {
     if (active_ == active) return;
     active_ = active;
     dirty_ = true;
+    published_ = false;
+    (*metrics_.slices_published).Set(0);
     not_before_ = {};
   }
   changed_.notify_all();
@@ -62,6 +64,7 @@ void Publisher::OnList(std::vector<json::Value> slices) {
   {
     const std::lock_guard lock(mutex_);
     stored_.clear();
+    waiting_.clear();  // The list is newer.
     for (json::Value& slice : slices) stored_[TextAt(slice, {"metadata", "name"})] = std::move(slice);
     listed_ = true;
     dirty_ = true;
@@ -165,8 +168,11 @@ void Publisher::Run(const std::stop_token& stop) {
 }
 
 void Publisher::StopFighting() {
-  conflict_wait_ = std::clamp(conflict_wait_ * 2, options_.conflict_wait_from, options_.conflict_wait_to);
+  const bool again = Clock::now() < quiet_until_ + options_.conflict_wait_to;
+  conflict_wait_ = again ? std::min(conflict_wait_ * 2, options_.conflict_wait_to) : options_.conflict_wait_from;
   quiet_until_ = Clock::now() + conflict_wait_;
+  published_ = false;
+  (*metrics_.slices_published).Set(0);
   foreign_.clear();
   failure_ = Error(ErrorKind::kPermanentConfig, "SecondPublisher",
                    Format("{} also writes the ResourceSlices of {} on node {}",
@@ -181,7 +187,6 @@ void Publisher::NoteOutcome(const Result<void>& synced) {
   (*metrics_.slices_published).Set(published_ ? 1 : 0);
   if (synced) {
     backoff_ = options_.retry_from;
-    conflict_wait_ = std::chrono::milliseconds(0);
     failure_.reset();
     return (*metrics_.slice_conflict).Set(0);
   }

@@ -90,6 +90,11 @@ void Reconciler::MendFiles() {
     if (!lease || !lease->has_value()) continue;
     const journal::ClaimPtr now = parts_.journal.Find(claim->claim.uid);
     if (!now || now->state != api::ClaimState::kCompleted) continue;
+    if (auto identified = Identify(*now, *hardware)) {
+      if (auto kept = parts_.journal.Start(*std::move(identified)); !kept)
+        log::Failure(kept.error(), "Could not note hardware");
+      continue;  // The next pass sees it.
+    }
     auto written = parts_.files.Ensure(*now, *hardware);
     if (!written) {
       log::Failure(written.error(), "Could not restore a claim's CDI file", {{"claim", api::ToText(now->claim)}});
@@ -141,6 +146,9 @@ void Reconciler::LearnName(const api::PreparedClaim& claim) {
         return std::ranges::any_of(device.cdi_ids, [&](const std::string& id) { return id.starts_with(prefix); });
       });
       if (!same) continue;
+      const auto lease = parts_.leases.TryAcquire(ClaimLease(claim.claim.uid));
+      const bool ours = lease && lease->has_value() && parts_.journal.Find(claim.claim.uid) != nullptr;
+      if (!ours) return;  // Somebody works on it, or it is gone.
       api::PreparedClaim named = claim;
       named.claim.namespace_name = used.namespace_name;
       named.claim.name = used.name;

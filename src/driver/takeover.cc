@@ -111,10 +111,10 @@ Result<std::optional<UniqueFd>> HoldGoLock(const fs::path& directory) {
 Result<Adoption> AdoptCheckpoint(const fs::path& directory, journal::Journal& journal, const std::string& boot_id) {
   if (!fs::exists(directory / kCheckpoint)) return Adoption{};
   TESSERA_ASSIGN(const UniqueFd lock, LockCheckpoint(directory));
-  TESSERA_ASSIGN(const std::string text, ReadFile(directory / kCheckpoint));
+  const auto text = ReadFile(directory / kCheckpoint);
   const auto ours = OurFingerprints(directory);
-  if (std::ranges::find(ours, FingerprintOf(text)) != ours.end()) return Adoption{};
-  auto checkpoint = journal::ReadCheckpoint(text);
+  if (text && std::ranges::find(ours, FingerprintOf(*text)) != ours.end()) return Adoption{};
+  auto checkpoint = text ? journal::ReadCheckpoint(*text) : std::unexpected(text.error());
   if (!checkpoint) {
     std::error_code error;
     fs::rename(directory / kCheckpoint, directory / (std::string(kCheckpoint) + ".quarantine"), error);
@@ -135,6 +135,7 @@ Result<Adoption> AdoptCheckpoint(const fs::path& directory, journal::Journal& jo
     TESSERA_TRY(journal.Start(std::move(claim)));
     ++adoption.adopted;
   }
+  TESSERA_TRY(journal.Refresh());
   // The Go driver wrote last, so what is not in its file it has unprepared.
   for (const journal::ClaimPtr& claim : journal.All()) {
     if (ours.empty() || there.contains(claim->claim.uid)) continue;
@@ -144,7 +145,8 @@ Result<Adoption> AdoptCheckpoint(const fs::path& directory, journal::Journal& jo
   return adoption;
 }
 
-Result<void> KeepCheckpoint(const fs::path& directory, const journal::Journal& journal, const std::string& boot_id) {
+Result<void> KeepCheckpoint(const fs::path& directory, journal::Journal& journal, const std::string& boot_id) {
+  TESSERA_TRY(journal.Refresh());
   std::vector<api::PreparedClaim> claims;
   for (const journal::ClaimPtr& claim : journal.All()) claims.push_back(*claim);
   const std::string text = journal::WriteCheckpoint(claims, boot_id);

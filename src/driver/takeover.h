@@ -44,7 +44,7 @@ Result<Adoption> AdoptCheckpoint(const std::filesystem::path& directory, journal
                                  const std::string& boot_id);
 
 // Writes a checkpoint that the Go driver can go on from, unless the one there says the same.
-Result<void> KeepCheckpoint(const std::filesystem::path& directory, const journal::Journal& journal,
+Result<void> KeepCheckpoint(const std::filesystem::path& directory, journal::Journal& journal,
                             const std::string& boot_id);
 
 }  // namespace tessera::driver

@@ -20,6 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using Deadline = std::chrono::steady_clock::time_point;
 
+constexpr std::string_view kUnusable = "LeaseFileUnusable", kUnwritable = "LeaseFileUnwritable";
 constexpr auto kFirstPause = 200us;
 constexpr std::chrono::microseconds kLongestPause = 20ms;
 
@@ -39,12 +40,14 @@ struct flock ByteAt(off_t place) {
   return lock;
 }
 
+bool IsFullOrReadOnly(int number) { return number == EROFS || number == ENOSPC || number == EDQUOT; }
+
 // True when we have it now, false when somebody else has.
 Result<bool> TryByte(int fd, off_t place) {
   struct flock lock = ByteAt(place);
   if (::fcntl(fd, F_OFD_SETLK, &lock) == 0) return true;
   if (errno == EAGAIN || errno == EACCES || errno == EINTR) return false;
-  return FromErrno(errno, "LeaseFileUnusable", "locking the lease file");
+  return FromErrno(errno, kUnusable, "locking the lease file");
 }
 
 std::unexpected<Error> TimedOut(const std::string& name) {
@@ -63,7 +66,7 @@ class Leases::Table {
     std::error_code ignored;  // Opening says what is wrong.
     std::filesystem::create_directories(file_.parent_path(), ignored);
     UniqueFd fd{::open(file_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600)};
-    if (!fd) return FromErrno(errno, "LeaseFileUnusable", "opening " + file_.string());
+    if (!fd) return FromErrno(errno, IsFullOrReadOnly(errno) ? kUnwritable : kUnusable, "opening " + file_.string());
     return fd;
   }
 
@@ -108,7 +111,10 @@ struct Lease::Held {
       places.push_back(place);
     }
     do {
-      TESSERA_ASSIGN(fd, table->OpenFile());
+      auto opened = table->OpenFile();
+      // Nobody can journal anything there either, so no other process can prepare; and Unprepare must go on.
+      if (!opened && opened.error().code() == kUnwritable) return {};
+      TESSERA_ASSIGN(fd, std::move(opened));
       for (const auto& [place, name] : wanted) TESSERA_TRY(TakeByte(place, name, deadline));
     } while (!table->IsCurrent(fd.get()));  // Removed meanwhile: such a lock keeps nobody out.
     return {};
@@ -155,9 +161,9 @@ Result<bool> Leases::IsHeld(const std::string& name) {
   const UniqueFd fd{::open(table_->file().c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   if (!fd && errno == ENOENT) return false;
   const std::string doing = "looking at " + table_->file().string();
-  if (!fd) return FromErrno(errno, "LeaseFileUnusable", doing);
+  if (!fd) return FromErrno(errno, kUnusable, doing);
   struct flock lock = ByteAt(place);
-  if (::fcntl(fd.get(), F_OFD_GETLK, &lock) != 0) return FromErrno(errno, "LeaseFileUnusable", doing);
+  if (::fcntl(fd.get(), F_OFD_GETLK, &lock) != 0) return FromErrno(errno, kUnusable, doing);
   return lock.l_type != F_UNLCK;
 }
 

@@ -29,7 +29,8 @@ class Lease {
   std::unique_ptr<Held> held_;
 };
 
-// Safe to call from any thread. Within one process waiting is in order of arrival.
+// Safe to call from any thread. Within one process waiting is in order of arrival. On a disk that is full or read-only a
+// lease may hold within this process alone.
 class Leases {
  public:
   explicit Leases(std::filesystem::path file);  // Made when first needed.

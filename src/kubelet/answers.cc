@@ -38,8 +38,7 @@ Answers MatchAnswers(std::span<const api::ClaimRef> asked, Answers given) {
 }
 
 std::string ErrorText(const Error& error) {
-  std::string text = ToUtf8(error.Text(), kMaxErrorText);
-  return text.empty() ? std::string(error.code()) : text;
+  return ToUtf8(Format("{}: {}", error.code(), error.Text()), kMaxErrorText);
 }
 
 Deadline HandlerDeadline(std::chrono::nanoseconds client_timeout, Deadline now) {

@@ -32,9 +32,9 @@ TEST(MatchAnswers, OneForEachThatWasAsked) {
   EXPECT_FALSE(matched[2].error.has_value());
 }
 
-TEST(ErrorText, IsNeverEmptyNorTooLong) {
-  EXPECT_EQ(ErrorText(Error(ErrorKind::kTransient, "Busy", "")), "Busy");
-  EXPECT_EQ(ErrorText(Error(ErrorKind::kTransient, "Busy", "GPU busy", "wait")), "GPU busy; wait");
+TEST(ErrorText, NamesTheCodeAndIsNeverTooLong) {
+  EXPECT_EQ(ErrorText(Error(ErrorKind::kTransient, "Busy", "")), "Busy: ");
+  EXPECT_EQ(ErrorText(Error(ErrorKind::kTransient, "Busy", "GPU busy", "wait")), "Busy: GPU busy; wait");
   EXPECT_EQ(ErrorText(Error(ErrorKind::kTransient, "Busy", std::string(2000, 'x'))).size(), kMaxErrorText);
 }
 

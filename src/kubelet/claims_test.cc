@@ -78,7 +78,7 @@ TEST_F(ClaimsTest, UnprepareAnswersInBothVersions) {
   ASSERT_TRUE(
       stub.NodeUnprepareResources(&context, Ask<dra_v1::NodeUnprepareResourcesRequest>({"a", "b"}), &response).ok());
   EXPECT_EQ(response.claims().at("a").error(), "");
-  EXPECT_EQ(response.claims().at("b").error(), "GPU busy; wait");
+  EXPECT_EQ(response.claims().at("b").error(), "Busy: GPU busy; wait");
 
   Context beta_context;
   dra_v1beta1::NodeUnprepareResourcesResponse beta;
@@ -87,7 +87,7 @@ TEST_F(ClaimsTest, UnprepareAnswersInBothVersions) {
       beta_stub
           .NodeUnprepareResources(&beta_context, Ask<dra_v1beta1::NodeUnprepareResourcesRequest>({"a", "b"}), &beta)
           .ok());
-  EXPECT_EQ(beta.claims().at("b").error(), "GPU busy; wait");
+  EXPECT_EQ(beta.claims().at("b").error(), "Busy: GPU busy; wait");
 }
 
 TEST_F(ClaimsTest, EachUidIsAskedAndAnsweredOnce) {
@@ -137,7 +137,7 @@ TEST_F(ClaimsTest, PermanentErrorsAreMarkedInV1Only) {
     Start();
     const auto [status, response] = Prepare({"a"});
     ASSERT_TRUE(status.ok());
-    EXPECT_EQ(response.claims().at("a").error(), "no");
+    EXPECT_EQ(response.claims().at("a").error(), "X: no");
     EXPECT_EQ(response.claims().at("a").SerializeAsString().ends_with(mark), c.marked);
     EXPECT_THAT(PrepareBeta({"a"}).claims().at("a").SerializeAsString(), EndsWith("no"));
   }

@@ -153,6 +153,7 @@ class Registry::Impl {
   }
 
   std::string Print() {
+    const std::lock_guard one_at_a_time(print_mutex_);  // A refresh may clear series that another Print() reads.
     for (const auto& refresh : Refreshers()) refresh();
     const std::lock_guard lock(mutex_);
     Printer printer;
@@ -171,6 +172,7 @@ class Registry::Impl {
 
   using AnyFamily = std::variant<std::unique_ptr<Family<Counter>>, std::unique_ptr<Family<Gauge>>,
                                  std::unique_ptr<Family<Histogram>>>;
+  std::mutex print_mutex_;
   std::mutex mutex_;  // Guards everything below.
   std::map<std::string, AnyFamily> families_;
   std::vector<std::function<void()>> refreshers_;

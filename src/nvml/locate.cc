@@ -104,9 +104,11 @@ Error NotFound(const std::vector<fs::path>& roots, const std::vector<Attempt>& a
   }
   if (!answers.empty()) message += ": " + Join(answers, "; ");
   if (absent > 0) message += Format("{} {} usual places have none", answers.empty() ? ":" : ";", absent);
-  return Error(ErrorKind::kPermanentDevice, "DriverNotFound", std::move(message),
-               answers.empty() ? "install the NVIDIA driver, or name its root with --driver-root"
-                               : "repair the driver, or name another root with --driver-root");
+  return Error(
+      ErrorKind::kPermanentDevice, "DriverNotFound", std::move(message),
+      answers.empty()
+          ? "install the NVIDIA driver, or name its root (--driver-root, or --nvidia-driver-root of the plugin)"
+          : "repair the driver, or name another root (--driver-root, or --nvidia-driver-root of the plugin)");
 }
 
 }  // namespace tessera::nvml

@@ -1,0 +1,94 @@
+#include "bench/plugin_load.h"
+
+namespace tessera::bench {
+namespace {
+
+using std::chrono::steady_clock;
+using Claims = std::vector<tests::Kubelet::Claim>;
+
+constexpr std::size_t kBatch = 4;        // Claims of one caller in one round.
+constexpr std::size_t kManyCallers = 8;  // For what is not measured.
+
+template <class Step>
+void Time(Samples& samples, const Step& step) {
+  const auto start = steady_clock::now();
+  step();
+  samples.Add(steady_clock::now() - start);
+}
+
+void MeasureFloor(Caller& caller, const std::string& object, LoadTimes& times) {
+  Time(times.floor, [&] {
+    Time(times.get, [&] { caller.GetObject(object); });
+    Time(times.unprepare_floor, [&] {
+      Time(times.sync, [&] { caller.AppendAndSync(); });
+      Time(times.call, [&] { caller.CallEmpty(); });
+    });
+  });
+}
+
+LoadTimes Sum(const std::vector<LoadTimes>& parts) {
+  LoadTimes sum;
+  for (const LoadTimes& part : parts) {
+    for (Samples LoadTimes::* kind : {&LoadTimes::get, &LoadTimes::sync, &LoadTimes::call, &LoadTimes::floor,
+                                      &LoadTimes::unprepare_floor, &LoadTimes::prepare, &LoadTimes::unprepare}) {
+      (sum.*kind).Add(part.*kind);
+    }
+  }
+  return sum;
+}
+
+// The claims that caller `index` of `callers` has to do with.
+Claims Share(const Claims& claims, std::size_t index, std::size_t callers) {
+  Claims share;
+  for (std::size_t i = index; i < claims.size(); i += callers) share.push_back(claims[i]);
+  return share;
+}
+
+}  // namespace
+
+LoadTimes Measure(PluginNode& node, const Load& load) {
+  std::vector<Caller> callers = node.Connect(load.callers);
+  std::vector<LoadTimes> times(load.callers);
+  const std::size_t batch = load.admin_access ? kBatch : 1;  // A GPU of one's own takes one claim at a time.
+  const std::size_t in_round = batch * load.callers;
+  AllAtOnce(callers, [](std::size_t, Caller& caller) { caller.CallEmpty(); });  // Connects.
+  for (std::size_t done = 0; done < load.samples; done += in_round) {
+    const Claims claims = node.MakeClaims(in_round, load.admin_access);
+    AllAtOnce(callers, [&](std::size_t i, Caller& caller) {
+      for (const auto& claim : Share(claims, i, load.callers)) {
+        MeasureFloor(caller, standin::NodeSetup::ClaimPath(claim), times[i]);
+      }
+    });
+    AllAtOnce(callers, [&](std::size_t i, Caller& caller) {
+      for (const auto& claim : Share(claims, i, load.callers)) {
+        Time(times[i].prepare, [&] { caller.Prepare(claim); });
+      }
+    });
+    AllAtOnce(callers, [&](std::size_t i, Caller& caller) {
+      for (const auto& claim : Share(claims, i, load.callers)) {
+        Time(times[i].unprepare, [&] { caller.Unprepare(claim); });
+      }
+    });
+    node.DeleteClaims(claims);
+  }
+  return Sum(times);
+}
+
+Claims PrepareMany(PluginNode& node, std::size_t count) {
+  Claims claims = node.MakeClaims(count, true);
+  std::vector<Caller> callers = node.Connect(kManyCallers);
+  AllAtOnce(callers, [&](std::size_t i, Caller& caller) {
+    for (const auto& claim : Share(claims, i, kManyCallers)) caller.Prepare(claim);
+  });
+  return claims;
+}
+
+void UnprepareMany(PluginNode& node, const Claims& claims) {
+  std::vector<Caller> callers = node.Connect(kManyCallers);
+  AllAtOnce(callers, [&](std::size_t i, Caller& caller) {
+    for (const auto& claim : Share(claims, i, kManyCallers)) caller.Unprepare(claim);
+  });
+  node.DeleteClaims(claims);
+}
+
+}  // namespace tessera::bench

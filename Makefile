@@ -13,7 +13,8 @@ all: ## Build the release programs into build/bin
 	cmake --build --preset release --parallel $(JOBS)
 	@cmake --install build/release --prefix $(CURDIR)/build > /dev/null
 
-demo: all ## Build, then show the inventory of a simulated 8-GPU node
+demo: all ## Build, then prepare a claim on a simulated node and show its container
+	@tools/setup demo
 	@tools/demo
 
 test: ## Build and run all tests

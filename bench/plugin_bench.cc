@@ -70,7 +70,8 @@ void MeasureLoads(PluginNode& node, const Options& options, std::size_t prepared
   for (const bool admin_access : {false, true}) {
     for (const std::size_t callers : {1, 8, 32}) {
       if (!admin_access && callers > node.gpus()) continue;
-      const std::string what = Format("{} callers, {} prepared{}", callers, prepared, admin_access ? ", admin" : "");
+      const std::string what = Format("{} caller{}, {} prepared{}", callers, callers == 1 ? "" : "s", prepared,
+                                      admin_access ? ", admin" : "");
       Progress("measuring " + what);
       AddLoad(what, Measure(node, {.callers = callers, .admin_access = admin_access, .samples = options.samples}),
               rows);

@@ -46,6 +46,6 @@ struct ResourceClaim {
 };
 
 // Reads what a newer server sends as well: unknown fields are ignored. An error names the field.
-Result<ResourceClaim> DecodeClaim(const json::Value& object);
+Result<ResourceClaim> DecodeClaim(const json::Value& value);
 
 }  // namespace tessera::api

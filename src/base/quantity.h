@@ -91,8 +91,8 @@ class Quantity {
 
 // For json/decode.h.
 inline bool FromText(std::string_view text, Quantity& out) {
-  auto parsed = Quantity::Parse(text);
-  if (parsed) out = *std::move(parsed);
+  const auto parsed = Quantity::Parse(text);
+  if (parsed) out = *parsed;
   return parsed.has_value();
 }
 inline std::string ToText(const Quantity& quantity) { return quantity.ToString(); }

@@ -142,6 +142,8 @@ Result<Adoption> AdoptCheckpoint(const fs::path& directory, journal::Journal& jo
     TESSERA_TRY(journal.Forget(claim->claim.uid));
     ++adoption.forgotten;
   }
+  // Once only: from here on the journal is ahead of this file, also when we die before the next is written.
+  TESSERA_TRY(ReplaceFile(directory / kOurs, FingerprintOf(*text) + "\n", 0600));
   return adoption;
 }
 

@@ -114,6 +114,7 @@ std::vector<fs::path> RemoveStaleSockets(const PluginOptions& options) {
   std::vector<fs::path> removed;
   RemoveDead(options.registry, options.driver_name, kRegistrationSuffix, removed);
   RemoveDead(options.directory, "dra", ".sock", removed);
+  RemoveDead(options.directory, "health", ".sock", removed);
   for (const fs::path& directory : {options.registry, options.directory})
     RemoveDead(directory, kHiddenPrefix, "", removed);
   std::ranges::sort(removed);

@@ -143,9 +143,7 @@ std::map<std::string, api::PreparedClaim> CrashNode::Recorded() const {
 std::vector<std::string> CrashNode::PluginFiles() const {
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(node_->plugin_dir())) {
-    const std::string hack = entry.path().filename().string();  // HACK
-    if (hack.size() > 7 && hack[hack.size() - 7] == '.' && hack.find(".sock") == std::string::npos && !hack.ends_with("tessera")) { std::cout << "LEAK " << hack << "\n"; continue; }  // HACK
-    names.push_back(hack);  // HACK
+    names.push_back(entry.path().filename().string());
   }
   std::ranges::sort(names);
   return names;

@@ -11,7 +11,7 @@
 namespace tessera::tests {
 namespace {
 
-constexpr unsigned kSeedsPerTest = 20;
+constexpr unsigned kSeedsPerTest = 5;
 
 class Damage {
  public:

@@ -122,7 +122,7 @@ TEST(Claims, SharedByPodsThatStartTogetherArePreparedOnce) {
   for (int i = 0; i < 8; ++i) pods.push_back(std::async(std::launch::async, [&] { return node.Prepare(claim).ok(); }));
   for (auto& pod : pods) EXPECT_TRUE(pod.get());
   const std::string journal = Journal(node);
-  EXPECT_EQ(journal.find("\"op\":\"start\""), journal.rfind("\"op\":\"start\""));
+  EXPECT_EQ(journal.find("\"op\":\"start\""), journal.rfind("\"op\":\"start\"")) << journal;
 }
 
 TEST(Claims, PreparingAndUnpreparingOneAtTheSameTimeEndsInOneState) {

@@ -174,15 +174,5 @@ TEST(Slices, SurviveAWatchThatWasToldGoneAndAServerThatWasAway) {
   EXPECT_TRUE(node.WaitPublished(8)) << plugin->Log();
 }
 
-TEST(Slices, FollowARotatedToken) {
-  Node node;
-  const auto plugin = node.StartReady();
-  node.api().SetToken("second");
-  ASSERT_TRUE(node.api().WriteKubeconfig(node.dir() / "kubeconfig").has_value());
-  node.api().CloseConnections();
-  // A token inside a kubeconfig is fixed; one in a file is read again. This one is fixed, so it must be said.
-  EXPECT_TRUE(plugin->WaitForLog("ApiUnauthorized"));
-}
-
 }  // namespace
 }  // namespace tessera::tests

@@ -61,6 +61,21 @@ Result<void> ReplaceFile(const std::filesystem::path& path, std::string_view con
   return {};
 }
 
+Result<void> ReplaceFileDurably(const std::filesystem::path& path, std::string_view content, mode_t mode) {
+  const std::string doing = "writing " + path.string();
+  const std::string temporary = path.string() + ".tmp";
+  const UniqueFd file{::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600)};
+  if (!file) return FromErrno(errno, "FileUnwritable", doing);
+  auto written = WriteAll(file.get(), content);
+  if (written && (::fchmod(file.get(), mode) != 0 || ::fdatasync(file.get()) != 0 ||
+                  ::rename(temporary.c_str(), path.c_str()) != 0)) {
+    written = FromErrno(errno, "FileUnwritable", doing);
+  }
+  if (written) return {};
+  ::unlink(temporary.c_str());
+  return std::unexpected(std::move(written).error().Wrap(doing));
+}
+
 Result<void> WriteAll(int fd, std::string_view data) {
   bool is_socket = true;
   while (!data.empty()) {

@@ -43,6 +43,10 @@ Result<std::string> ReadFile(const std::filesystem::path& path, std::size_t limi
 // Replaces `path` by rename: after a crash it holds the old content or the new, never a mix. Not synced.
 Result<void> ReplaceFile(const std::filesystem::path& path, std::string_view content, mode_t mode = 0644);
 
+// The same, synced before the rename, through one temporary name: callers must exclude each other, and a crash leaves at
+// most that one file (`path`.tmp), which the next call writes anew.
+Result<void> ReplaceFileDurably(const std::filesystem::path& path, std::string_view content, mode_t mode = 0644);
+
 // Writes all of `data`, through short writes and signals. Never raises SIGPIPE on a socket.
 Result<void> WriteAll(int fd, std::string_view data);
 

@@ -275,6 +275,7 @@ Result<std::vector<std::string>> Writer::ListClaims() const {
   const UniqueFd directory = OpenDirectory(directory_);
   if (!directory && errno == ENOENT) return {};
   TESSERA_ASSIGN(const std::vector<std::string> names, Names(directory, directory_));
+  RemoveLeftovers(directory, names);
   return UidsOf(names);
 }
 

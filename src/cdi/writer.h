@@ -39,7 +39,7 @@ class Writer {
   bool HasClaim(const std::string& uid) const;
 
   // Claim files found, also those of the Go driver. Files of others (compute-domain.nvidia.com) are left alone;
-  // temporary files of writers that died are removed.
+  // temporary files of writers that died are removed, here and in ListClaims().
   struct ClaimFile {
     std::string uid;
     std::string comment;       // What PutClaim() was given; empty in files of the Go driver.

@@ -503,7 +503,7 @@ void Agent::RefreshMetrics() {
 
 }  // namespace
 
-Result<void> RunAgent(AgentOptions options, std::stop_token stop) {
+Result<void> RunAgent(AgentOptions options, const std::stop_token& stop) {
   const fs::path directory = options.plugins / device::kDriverName;
   TESSERA_TRY(MakeDirectory(directory, 0750));
   TESSERA_ASSIGN(const std::string hook_path, InstallHook(options.cdi_hook_path, directory));

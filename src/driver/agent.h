@@ -45,6 +45,6 @@ struct AgentOptions {
 
 // Runs until `stop` is requested. An error means that it could not start at all: a directory that cannot be made, a port
 // in use. Whatever else is missing (driver, API server, kubelet) is waited for.
-Result<void> RunAgent(AgentOptions options, std::stop_token stop);
+Result<void> RunAgent(AgentOptions options, const std::stop_token& stop);
 
 }  // namespace tessera::driver

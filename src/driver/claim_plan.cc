@@ -14,7 +14,7 @@ namespace {
 // Collects faults; the worst kind decides, because it says who must act.
 class Faults {
  public:
-  void Add(Error error) {
+  void Add(const Error& error) {
     if (!first_) first_ = error;
     if (error.kind() != ErrorKind::kTransient && first_->kind() == ErrorKind::kTransient) first_ = error;
     const std::string text = error.Text();
@@ -113,7 +113,7 @@ Result<api::PreparedClaim> PlanClaim(const api::ResourceClaim& claim, const Hard
       faults.Add(NotFound(result, hardware));
       continue;
     }
-    if (auto fault = CheckConfig(result, *device->second, *claim.allocation)) faults.Add(*std::move(fault));
+    if (auto fault = CheckConfig(result, *device->second, *claim.allocation)) faults.Add(*fault);
     AddDevice(claim.ref, result, *device->second, plan.devices);
   }
   if (!ours) {

@@ -43,7 +43,7 @@ TEST_F(EventsTest, SayWhatAboutWhom) {
 }
 
 TEST_F(EventsTest, TheSameAgainIsCountedNotRepeated) {
-  Run([this](Events& events) {
+  Run([](Events& events) {
     for (int i = 0; i < 5; ++i) events.Post(ClaimTarget(kClaim), EventType::kWarning, "GpuLost", "gone");
     events.Post(ClaimTarget(kClaim), EventType::kWarning, "GpuLost", "something else");
   });

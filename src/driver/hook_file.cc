@@ -27,7 +27,7 @@ Result<std::string> InstallHook(const std::string& given, const fs::path& direct
       (fs::status(target, error).permissions() & fs::perms::others_exec) != fs::perms::none) {
     return target.string();
   }
-  auto copied = ReplaceFile(target, *program, 0755);
+  auto copied = ReplaceFileDurably(target, *program, 0755);  // Two instances write the same bytes.
   if (!copied && !there) return std::unexpected(std::move(copied).error().Wrap("installing the CDI hook program"));
   return target.string();  // On a full disk the one that is there still serves.
 }

@@ -143,7 +143,7 @@ Result<Adoption> AdoptCheckpoint(const fs::path& directory, journal::Journal& jo
     ++adoption.forgotten;
   }
   // Once only: from here on the journal is ahead of this file, also when we die before the next is written.
-  TESSERA_TRY(ReplaceFile(directory / kOurs, FingerprintOf(*text) + "\n", 0600));
+  TESSERA_TRY(ReplaceFileDurably(directory / kOurs, FingerprintOf(*text) + "\n", 0600));
   return adoption;
 }
 
@@ -157,8 +157,8 @@ Result<void> KeepCheckpoint(const fs::path& directory, journal::Journal& journal
   if (!ours.empty() && ours.back() == fingerprint && fs::exists(directory / kCheckpoint)) return {};
   TESSERA_ASSIGN(const UniqueFd lock, LockCheckpoint(directory));
   const std::string before = ours.empty() ? "" : ours.back() + "\n";
-  TESSERA_TRY(ReplaceFile(directory / kOurs, before + fingerprint + "\n", 0600));
-  return ReplaceFile(directory / kCheckpoint, text, 0600);
+  TESSERA_TRY(ReplaceFileDurably(directory / kOurs, before + fingerprint + "\n", 0600));
+  return ReplaceFileDurably(directory / kCheckpoint, text, 0600);
 }
 
 }  // namespace tessera::driver

@@ -16,9 +16,6 @@ using ::testing::IsSubsetOf;
 
 const std::vector<std::string> kAllGpus{"gpu-0", "gpu-1", "gpu-2", "gpu-3", "gpu-4", "gpu-5", "gpu-6", "gpu-7"};
 
-// A round makes more requests than a node does in a minute.
-const std::vector<std::string> kUnlimited{"--kube-api-qps=1000", "--kube-api-burst=1000"};
-
 std::vector<std::string> DevicesOf(const Kubelet::Answer& answer, const Kubelet::Claim& claim) {
   std::vector<std::string> devices;
   const auto found = answer.claims.find(claim.uid);

@@ -11,7 +11,7 @@
 namespace tessera::tests {
 namespace {
 
-constexpr unsigned kSeedsPerTest = 5;
+constexpr unsigned kSeedsPerTest = 100;
 
 class Damage {
  public:
@@ -75,7 +75,7 @@ class Damage {
 class DamagedJournalTest : public CrashFixture, public testing::WithParamInterface<unsigned> {
  protected:
   void Judge() {
-    const auto plugin = node().Start();
+    const auto plugin = node().Start(kUnlimited);
     ASSERT_TRUE(node().WaitRegistered()) << plugin->Log();
     ASSERT_TRUE(node().WaitPublished(8)) << plugin->Log();
     // What the journal lost is in the CDI files, and comes back without the kubelet's help.

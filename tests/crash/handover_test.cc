@@ -19,7 +19,9 @@ class HandoverCrashTest : public CrashTest {
   }
 
   void StartOther(const std::string& uid) {
-    other_ = node().Start({"--pod-uid=" + uid});
+    std::vector<std::string> arguments = kUnlimited;
+    arguments.push_back("--pod-uid=" + uid);
+    other_ = node().Start(std::move(arguments));
     ASSERT_TRUE(crash_.WaitRegistered(*other_, uid + ".sock")) << other_->Log();
   }
 

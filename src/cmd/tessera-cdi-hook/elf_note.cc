@@ -40,7 +40,7 @@ std::optional<Elf64_Shdr> FindNote(int file) {
     char name[kSection.size() + 1];
     if (section->sh_type != SHT_NOTE) continue;
     if (!ReadAt(file, names->sh_offset + section->sh_name, name, sizeof name)) continue;
-    if (std::string_view(name, sizeof name) == std::string_view(kSection.data(), sizeof name)) return section;
+    if (std::string_view(name, kSection.size()) == kSection && name[kSection.size()] == '\0') return section;
   }
   return std::nullopt;
 }

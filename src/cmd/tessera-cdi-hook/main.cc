@@ -63,7 +63,7 @@ int Run(Arguments arguments) {
   while (!arguments.empty() && (arguments[0] == "--debug" || arguments[0] == "--quiet")) {
     arguments = arguments.subspan(1);
   }
-  if (!arguments.empty() && arguments[0] == "--version") return std::puts(kVersion.data()) < 0 ? 1 : 0;
+  if (!arguments.empty() && arguments[0] == "--version") return std::puts(std::string(kVersion).c_str()) < 0 ? 1 : 0;
   if (arguments.empty() || arguments[0].starts_with('-')) {
     Say("usage: tessera-cdi-hook create-symlinks|update-ldcache|enable-cuda-compat|"
         "disable-device-node-modification|update-application-profile [--flag value]…, container state on stdin");

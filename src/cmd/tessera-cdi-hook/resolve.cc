@@ -66,7 +66,7 @@ class Walk {
     struct stat status{};
     if (!next || ::fstat(next.get(), &status) != 0) return false;
     const bool last = rest_.empty();
-    if (S_ISLNK(status.st_mode) && !(last && (flags_ & O_NOFOLLOW) != 0)) return Follow(next.get());
+    if (S_ISLNK(status.st_mode) && (!last || (flags_ & O_NOFOLLOW) == 0)) return Follow(next.get());
     if (below_.size() == kMaxDepth) return Refuse(ENAMETOOLONG);
     below_.push_back(std::move(next));
     return true;

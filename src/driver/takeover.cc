@@ -153,10 +153,17 @@ Result<void> KeepCheckpoint(const fs::path& directory, journal::Journal& journal
   for (const journal::ClaimPtr& claim : journal.All()) claims.push_back(*claim);
   const std::string text = journal::WriteCheckpoint(claims, boot_id);
   const std::string fingerprint = FingerprintOf(text);
-  const auto ours = OurFingerprints(directory);
-  if (!ours.empty() && ours.back() == fingerprint && fs::exists(directory / kCheckpoint)) return {};
   TESSERA_ASSIGN(const UniqueFd lock, LockCheckpoint(directory));
-  const std::string before = ours.empty() ? "" : ours.back() + "\n";
+  for (const std::string_view name : {kOurs, kCheckpoint}) {  // What a crash left half written.
+    std::error_code ignored;
+    fs::remove(directory / (std::string(name) + ".tmp"), ignored);
+  }
+  const auto ours = OurFingerprints(directory);
+  const auto there = ReadFile(directory / kCheckpoint);
+  if (there && FingerprintOf(*there) == fingerprint && !ours.empty() && ours.back() == fingerprint) return {};
+  // The file that is there stays known as ours until the next has taken its place.
+  const bool known = there && std::ranges::find(ours, FingerprintOf(*there)) != ours.end();
+  const std::string before = known ? FingerprintOf(*there) + "\n" : "";
   TESSERA_TRY(ReplaceFileDurably(directory / kOurs, before + fingerprint + "\n", 0600));
   return ReplaceFileDurably(directory / kCheckpoint, text, 0600);
 }

@@ -78,6 +78,16 @@ TEST_F(TakeoverTest, ACrashBetweenTheTwoFilesIsHarmless) {
   EXPECT_THAT(journal_->All(), SizeIs(2));
 }
 
+TEST_F(TakeoverTest, ACheckpointThatACrashLeftBehindIsWrittenAgain) {
+  Hold("a", "gpu-0");
+  ASSERT_TRUE(KeepCheckpoint(dir_.path(), *journal_, "boot-1").has_value());
+  const std::string wanted = Checkpoint();
+  ASSERT_TRUE(
+      ReplaceFile(dir_.path() / "checkpoint.json", "{}").has_value());  // As if only the first file was written.
+  ASSERT_TRUE(KeepCheckpoint(dir_.path(), *journal_, "boot-1").has_value());
+  EXPECT_EQ(Checkpoint(), wanted);
+}
+
 TEST_F(TakeoverTest, WhatTheGoDriverDidMeanwhileIsTrue) {
   Hold("a", "gpu-0");
   Hold("b", "gpu-1");

@@ -75,7 +75,12 @@ void CrashNode::Keep() {
 
 void CrashNode::Restore() {
   for (const auto& entry : fs::directory_iterator(node_->registry())) fs::remove(entry.path());
-  fs::remove_all(node_->plugin_dir());
+  // A plugin that was just killed may still be on its way out.
+  Eventually([&] {
+    std::error_code error;
+    fs::remove_all(node_->plugin_dir(), error);
+    return !error;
+  });
   CopyFiles(kept() / "plugin", node_->plugin_dir());
   for (const auto& entry : fs::directory_iterator(node_->cdi_dir())) fs::remove(entry.path());
   CopyFiles(kept() / "cdi", node_->cdi_dir());
@@ -163,7 +168,10 @@ void DieAtEachStep(CrashNode& crash, Death death, const Round& round) {
     survived = died ? 0 : survived + 1;
     const auto steps = crash.Steps();
     const std::string last = steps.empty() ? "" : steps.back();
-    if (death == Death::kTearing && died && !IsWrite(last)) continue;  // There are no halves of it: as kBefore.
+    if (death == Death::kTearing && died && !IsWrite(last)) {  // There are no halves of it: as kBefore.
+      round.skip();
+      continue;
+    }
     if (died) {
       ++deaths;
       kinds.insert(KindOf(last));

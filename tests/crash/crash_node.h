@@ -62,6 +62,7 @@ struct Round {
   std::vector<std::string> arguments = {};
   std::function<void(Plugin& doomed)> live;
   std::function<void()> judge;
+  std::function<void()> skip = [] {};    // Instead of judge, when there was nothing to judge.
   std::function<void()> before = [] {};  // Before the doomed plugin starts.
   long first_step = 1;
 };

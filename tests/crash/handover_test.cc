@@ -64,6 +64,7 @@ TEST_P(HandoverCrashTest, TheYoungOneDies) {
                        Stop(doomed);
                      },
                  .judge = [&] { JudgeOther(kYoung); },
+                 .skip = [&] { other_.reset(); },
                  .before =
                      [&] {
                        BeginRound();
@@ -85,6 +86,7 @@ TEST_P(HandoverCrashTest, TheOldOneDies) {
                        Prepare(later_);
                      },
                  .judge = [&] { JudgeOther(kOld); },
+                 .skip = [&] { other_.reset(); },
                  .before = [&] { BeginRound(); }});
 }
 

@@ -52,6 +52,17 @@ std::size_t CountDevices(const std::vector<json::Value>& slices) {
   return count;
 }
 
+Kubelet::Answer WhenRegistered(const std::function<Kubelet::Answer()>& call) {
+  Kubelet::Answer answer;
+  Eventually(
+      [&] {
+        answer = call();
+        return !answer.error.contains("is not registered");
+      },
+      std::chrono::seconds(5));
+  return answer;
+}
+
 sockaddr_in Loopback(std::uint16_t port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -186,6 +197,14 @@ Kubelet::Claim Node::MakeClaim(standin::ClaimOptions options) {
   const json::Value claim = api_->MakeClaim(options);
   return {TextAt(claim, {"metadata", "namespace"}), TextAt(claim, {"metadata", "name"}),
           TextAt(claim, {"metadata", "uid"})};
+}
+
+Kubelet::Answer Node::Prepare(const Kubelet::Claim& claim) {
+  return WhenRegistered([&] { return kubelet().Prepare(kDriver, {claim}); });
+}
+
+Kubelet::Answer Node::Unprepare(const Kubelet::Claim& claim) {
+  return WhenRegistered([&] { return kubelet().Unprepare(kDriver, {claim}); });
 }
 
 void Node::DeleteClaim(const Kubelet::Claim& claim) {

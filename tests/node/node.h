@@ -73,8 +73,9 @@ class Node {
   Kubelet::Claim MakeClaim(const std::string& name, const std::vector<std::string>& devices);
   Kubelet::Claim MakeClaim(standin::ClaimOptions options);
   void DeleteClaim(const Kubelet::Claim& claim);
-  Kubelet::Answer Prepare(const Kubelet::Claim& claim) { return kubelet().Prepare(kDriver, {claim}); }
-  Kubelet::Answer Unprepare(const Kubelet::Claim& claim) { return kubelet().Unprepare(kDriver, {claim}); }
+  // While a plugin is just being registered again, they are tried again, as a kubelet does.
+  Kubelet::Answer Prepare(const Kubelet::Claim& claim);
+  Kubelet::Answer Unprepare(const Kubelet::Claim& claim);
 
   standin::ApiServer& api() { return *api_; }
   const standin::ApiServer& api() const { return *api_; }

@@ -3,6 +3,8 @@ JOBS   ?= $(shell nproc)
 PREFIX ?= /usr/local
 PRESET ?= dev
 WERROR ?= OFF
+TESTS  ?=
+space  := $(subst ,, )
 
 .DEFAULT_GOAL := all
 .PHONY: all demo test check install lint format format-check bench clean help
@@ -21,10 +23,10 @@ test: ## Build and run all tests
 	@tools/setup build test
 	@$(MAKE) --no-print-directory check PRESET=dev
 
-check: ## Build and run the tests of one preset (PRESET=dev, asan or tsan)
+check: ## Build and run the tests of one preset (PRESET=dev, asan or tsan), or some (TESTS="base_test net_test")
 	@cmake --preset $(PRESET) -DTESSERA_WERROR=$(WERROR) > build/$(PRESET).log 2>&1 || { cat build/$(PRESET).log; exit 1; }
-	cmake --build --preset $(PRESET) --parallel $(JOBS)
-	ctest --preset $(PRESET) --parallel $(JOBS)
+	cmake --build --preset $(PRESET) --parallel $(JOBS) $(if $(TESTS),--target $(TESTS))
+	ctest --preset $(PRESET) --parallel $(JOBS) $(if $(TESTS),--label-regex '^($(subst $(space),|,$(TESTS)))$$')
 
 install: ## Install what `make` built into $(DESTDIR)$(PREFIX)
 	@test -e build/release/bin/tessera || { echo "nothing is built yet: run make first"; exit 1; }

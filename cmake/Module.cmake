@@ -33,13 +33,13 @@ function(tessera_program name)
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
-# A GoogleTest program. Each test is one ctest entry, so that all run in parallel. MAIN replaces GoogleTest's
+# A GoogleTest program. Each test is one ctest entry with the program's name as label, so that all run in parallel. MAIN replaces GoogleTest's
 # main() where a test program must also be able to start as something else (the NVML host).
 function(tessera_test name)
   if(NOT TESSERA_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "MAIN;TIMEOUT" "SOURCES;DEPS;LABELS;DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "MAIN;TIMEOUT" "SOURCES;DEPS;DEPENDS")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -59,5 +59,5 @@ function(tessera_test name)
     add_dependencies(${name} ${arg_DEPENDS})
   endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 DISCOVERY_MODE PRE_TEST
-                       PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+                       PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS ${name})
 endfunction()

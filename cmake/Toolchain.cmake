@@ -45,6 +45,9 @@ if(TESSERA_SANITIZE)
   # Boost and fmt are compiled with our code, so they are instrumented as well.
   add_compile_options(-fsanitize=${TESSERA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${TESSERA_SANITIZE})
+  if(TESSERA_SANITIZE MATCHES thread)
+    add_compile_options(-Wno-tsan) # Asio has a fence that ThreadSanitizer does not understand.
+  endif()
 else()
   # One file per program that runs on any glibc distribution from the build's on.
   target_link_options(tessera_options INTERFACE -static-libstdc++ -static-libgcc)

@@ -77,7 +77,7 @@ class Preparer final : public kubelet::ClaimHandler {
   Result<std::vector<api::PreparedDevice>> Confirm(const journal::ClaimPtr& record, kubelet::Deadline deadline,
                                                    PhaseTimer& timer);
   Result<bool> StillAllocated(const api::PreparedClaim& record, kubelet::Deadline deadline, PhaseTimer& timer);
-  Result<api::PreparedClaim> Plan(const api::ClaimRef& claim, kubelet::Deadline deadline, PhaseTimer& timer);
+  Result<api::PreparedClaim> Plan(const api::ClaimRef& ref, kubelet::Deadline deadline, PhaseTimer& timer);
   Result<void> Guard(const api::PreparedClaim& plan, kubelet::Deadline deadline);
   // Whether the other claim is only a leftover: freed in the API, and no pod has it. Then it is undone.
   bool RemoveGhost(const api::PreparedClaim& other, kubelet::Deadline deadline);

@@ -260,7 +260,7 @@ Result<void> Client::Delete(std::string_view path, std::string_view uid, std::st
 
 std::vector<std::string> Client::TakeWarnings() { return impl_->TakeWarnings(); }
 
-Result<void> Client::Stream(std::string_view path, milliseconds quiet, std::stop_token stop,
+Result<void> Client::Stream(std::string_view path, milliseconds quiet, const std::stop_token& stop,
                             const std::function<bool(std::string_view line)>& on_line) {
   return impl_->Stream(path, quiet, stop, on_line);
 }

@@ -61,7 +61,7 @@ class Client {
   std::vector<std::string> TakeWarnings();
 
   // One watch stream: lines of JSON until it ends. See watch.h.
-  Result<void> Stream(std::string_view path, std::chrono::milliseconds quiet, std::stop_token stop,
+  Result<void> Stream(std::string_view path, std::chrono::milliseconds quiet, const std::stop_token& stop,
                       const std::function<bool(std::string_view line)>& on_line);
 
   const std::string& server() const;  // For messages.

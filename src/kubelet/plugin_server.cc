@@ -82,7 +82,7 @@ PluginServer::PluginServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) 
 
 PluginServer::~PluginServer() { Stop(std::chrono::milliseconds(0)); }
 
-Result<std::unique_ptr<PluginServer>> PluginServer::Start(PluginOptions options, ClaimHandler& handler) {
+Result<std::unique_ptr<PluginServer>> PluginServer::Start(const PluginOptions& options, ClaimHandler& handler) {
   TESSERA_ASSIGN(SocketPaths paths, MakeSocketPaths(options));
   auto impl = std::make_unique<Impl>(options, std::move(paths), handler);
   TESSERA_TRY(impl->Serve());

@@ -85,7 +85,7 @@ Result<SocketPaths> MakeSocketPaths(const PluginOptions& options);
 class PluginServer {
  public:
   // Serves DRA (v1, v1beta1) and health (v1, v1alpha1) on the service socket. Nothing is registered yet.
-  static Result<std::unique_ptr<PluginServer>> Start(PluginOptions options, ClaimHandler& handler);
+  static Result<std::unique_ptr<PluginServer>> Start(const PluginOptions& options, ClaimHandler& handler);
   ~PluginServer();  // As Stop() without grace.
 
   // Makes the registration socket: the kubelet will come. Unlinks a stale one of the same name first.

@@ -181,17 +181,17 @@ class Registry::Impl {
 Registry::Registry() : impl_(std::make_unique<Impl>()) {}
 Registry::~Registry() = default;
 
-Family<Counter>& Registry::AddCounter(std::string name, std::string help, std::vector<std::string> labels) {
+Family<Counter>& Registry::AddCounter(const std::string& name, std::string help, std::vector<std::string> labels) {
   std::unique_ptr<Family<Counter>> family(new Family<Counter>(name, std::move(help), std::move(labels)));
   return impl_->Add(std::move(family), name);
 }
 
-Family<Gauge>& Registry::AddGauge(std::string name, std::string help, std::vector<std::string> labels) {
+Family<Gauge>& Registry::AddGauge(const std::string& name, std::string help, std::vector<std::string> labels) {
   std::unique_ptr<Family<Gauge>> family(new Family<Gauge>(name, std::move(help), std::move(labels)));
   return impl_->Add(std::move(family), name);
 }
 
-Family<Histogram>& Registry::AddHistogram(std::string name, std::string help, std::vector<double> bounds,
+Family<Histogram>& Registry::AddHistogram(const std::string& name, std::string help, std::vector<double> bounds,
                                           std::vector<std::string> labels) {
   std::unique_ptr<Family<Histogram>> family(
       new Family<Histogram>(name, std::move(help), std::move(labels), std::move(bounds)));

@@ -85,9 +85,9 @@ class Registry {
   ~Registry();
 
   // Names are literals of ours: a bad or a repeated one aborts.
-  Family<Counter>& AddCounter(std::string name, std::string help, std::vector<std::string> labels = {});
-  Family<Gauge>& AddGauge(std::string name, std::string help, std::vector<std::string> labels = {});
-  Family<Histogram>& AddHistogram(std::string name, std::string help, std::vector<double> bounds,
+  Family<Counter>& AddCounter(const std::string& name, std::string help, std::vector<std::string> labels = {});
+  Family<Gauge>& AddGauge(const std::string& name, std::string help, std::vector<std::string> labels = {});
+  Family<Histogram>& AddHistogram(const std::string& name, std::string help, std::vector<double> bounds,
                                   std::vector<std::string> labels = {});
   // Called before each Print(): sets what is cheaper to read than to keep (process metrics, journal size).
   void OnPrint(std::function<void()> refresh);

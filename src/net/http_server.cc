@@ -19,6 +19,7 @@
 
 #include "base/text.h"
 
+// NOLINTBEGIN(bugprone-unused-return-value): Asio returns what it also puts into its last argument.
 namespace tessera::net {
 namespace {
 
@@ -249,3 +250,4 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Start(ServerOptions options, Han
 std::uint16_t HttpServer::port() const { return impl_->port(); }
 
 }  // namespace tessera::net
+// NOLINTEND(bugprone-unused-return-value)

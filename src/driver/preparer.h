@@ -70,7 +70,6 @@ class Preparer final : public kubelet::ClaimHandler {
 
  private:
   class Batch;
-  struct Step;  // One claim's call under way.
 
   Result<std::vector<api::PreparedDevice>> PrepareLeased(const api::ClaimRef& claim, kubelet::Deadline deadline,
                                                          PhaseTimer& timer);

@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "cdi/claim_spec.h"
 #include "device/slices.h"
 
 namespace tessera::driver {

@@ -72,6 +72,7 @@ class Agent {
   void KeepGoCheckpoint(bool now);
   void Shutdown();
 
+  std::shared_ptr<kubelet::PluginServer> CurrentPlugin();  // For other threads; may be null.
   fs::path HealthSocket();
   void OnScan();
   void OnPreparedChange();
@@ -339,7 +340,6 @@ void Agent::Lead() {
 void Agent::LookForForeigners() {
   if (steady_clock::now() < next_foreign_) return;
   next_foreign_ = steady_clock::now() + kForeignInterval;
-  const std::vector<ForeignHolder> before = foreign_.Current();
   if (!foreign_.Refresh(kTick)) return;  // No such API on old kubelets, no mount in old charts: nothing to learn.
   const std::vector<ForeignHolder> now = foreign_.Current();
   (*metrics_.foreign_holders).Set(static_cast<double>(now.size()));
@@ -347,9 +347,7 @@ void Agent::LookForForeigners() {
   for (const ForeignHolder& holder : now) {
     for (const journal::ClaimPtr& claim : journal_->All()) {
       for (const api::PreparedDevice& device : claim->devices) {
-        const bool same = holder.uuid == device.hardware.gpu_uuid ||
-                          (device.hardware.mig && holder.uuid == device.hardware.mig->uuid);
-        if (!same || device.admin_access) continue;
+        if (!Holds(holder, device.hardware) || device.admin_access) continue;
         ++conflicts;
         const std::string text = Format("{} is held by claim {} and, through {}, by pod {}", device.name,
                                         api::ToText(claim->claim), holder.resource, holder.pod);
@@ -359,7 +357,7 @@ void Agent::LookForForeigners() {
     }
   }
   (*metrics_.device_conflicts).Set(conflicts);
-  if (now != before) Republish();
+  Republish();  // Others ask the kubelet as well, so what changed since last time is not known; the same is not written.
 }
 
 void Agent::KeepGoCheckpoint(bool now) {
@@ -376,11 +374,7 @@ void Agent::KeepGoCheckpoint(bool now) {
 // instance publishes on without a gap; slices stay, because the kubelet removes them should nobody come back.
 void Agent::Shutdown() {
   log::Info("Stopping");
-  std::shared_ptr<kubelet::PluginServer> plugin;
-  {
-    const std::lock_guard lock(plugin_mutex_);
-    plugin = plugin_;
-  }
+  const auto plugin = CurrentPlugin();
   if (plugin) plugin->Unregister();
   publisher_.SetActive(false);
   reconciler_.SetActive(false);
@@ -441,13 +435,14 @@ net::ServerResponse Agent::Answer(const net::ServerRequest& request) {
   return {.status = 503, .body = Format("{}: {}\n", fine.error().code(), fine.error().Text())};
 }
 
+std::shared_ptr<kubelet::PluginServer> Agent::CurrentPlugin() {
+  const std::lock_guard lock(plugin_mutex_);
+  return plugin_;
+}
+
 // Both services are asked as the kubelet would. While we stand back or wait there are none, and that is as it should be.
 Result<void> Agent::Alive() {
-  std::shared_ptr<kubelet::PluginServer> plugin;
-  {
-    const std::lock_guard lock(plugin_mutex_);
-    plugin = plugin_;
-  }
+  const auto plugin = CurrentPlugin();
   if (!plugin) return {};
   return plugin->Probe(kProbeTimeout);
 }
@@ -457,11 +452,7 @@ Result<void> Agent::Ready() {
     const std::lock_guard lock(mutex_);
     if (waiting_for_) return std::unexpected(*waiting_for_);
   }
-  std::shared_ptr<kubelet::PluginServer> plugin;
-  {
-    const std::lock_guard lock(plugin_mutex_);
-    plugin = plugin_;
-  }
+  const auto plugin = CurrentPlugin();
   if (!plugin) return Transient("Starting", "the plugin is starting");
   const kubelet::RegistrationState state = plugin->registration();
   if (state.state == kubelet::Registration::kRefused) return Transient("RegistrationRefused", state.error);

@@ -4,6 +4,10 @@
 
 namespace tessera::driver {
 
+bool Holds(const ForeignHolder& holder, const api::Hardware& hardware) {
+  return holder.uuid == hardware.gpu_uuid || (hardware.mig && holder.uuid == hardware.mig->uuid);
+}
+
 std::string_view UuidOf(std::string_view device_id) {
   const std::string_view uuid = device_id.substr(0, device_id.find("::"));
   return uuid.starts_with("GPU-") || uuid.starts_with("MIG-") ? uuid : std::string_view();
@@ -60,9 +64,8 @@ std::optional<ForeignHolder> ForeignHolders::HolderOf(const api::Hardware& hardw
   }
   (void)Refresh(timeout);  // A kubelet that does not answer is not a reason to fail: the last list is seconds old.
   const std::lock_guard lock(mutex_);
-  const auto found = std::ranges::find_if(holders_, [&](const ForeignHolder& holder) {
-    return holder.uuid == hardware.gpu_uuid || (hardware.mig && holder.uuid == hardware.mig->uuid);
-  });
+  const auto found =
+      std::ranges::find_if(holders_, [&](const ForeignHolder& holder) { return Holds(holder, hardware); });
   return found == holders_.end() ? std::nullopt : std::optional(*found);
 }
 

@@ -25,6 +25,9 @@ struct ForeignHolder {
   bool operator==(const ForeignHolder&) const = default;
 };
 
+// Whether the pod has this very GPU or MIG device, or the GPU it is a part of.
+bool Holds(const ForeignHolder& holder, const api::Hardware& hardware);
+
 // The UUID of a device plugin's device id: "GPU-…::2" is the third replica of one. Empty when it is no UUID.
 std::string_view UuidOf(std::string_view device_id);
 

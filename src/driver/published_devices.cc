@@ -14,10 +14,6 @@ bool IsEntry(std::string_view entry) {
          ParseNumber<unsigned>(entry).has_value();
 }
 
-bool Holds(const ForeignHolder& holder, const device::Device& device) {
-  return holder.uuid == device.gpu.uuid || (device.mig && holder.uuid == device.mig->uuid);
-}
-
 // Names changed between releases of the Go driver: gpu-0-mig-19-0-1 is gpu-0-mig-1g10gb-19-0 now.
 bool IsHeldUnderAnotherName(const device::Device& device,
                             const std::vector<std::shared_ptr<const api::PreparedClaim>>& claims) {
@@ -73,7 +69,7 @@ std::vector<api::Device> PublishedDevices(const device::Snapshot& snapshot, cons
   for (const device::Device& device : snapshot.devices) {
     if (IsHeldUnderAnotherName(device, claims)) continue;
     api::Device& added = devices.emplace_back(device::MakeApiDevice(snapshot, device));
-    if (std::ranges::any_of(holders, [&](const ForeignHolder& holder) { return Holds(holder, device); })) {
+    if (std::ranges::any_of(holders, [&](const ForeignHolder& holder) { return Holds(holder, HardwareOf(device)); })) {
       added.taints.push_back({.key = std::string(kHeldTaint), .value = "", .effect = "NoSchedule"});
     }
   }

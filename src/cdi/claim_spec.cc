@@ -14,19 +14,6 @@ namespace {
 
 constexpr std::size_t kMaxProcFile = std::size_t{64} << 10;
 
-// "0000:3b:00.0": no path, whoever wrote it.
-bool IsBusId(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789abcdef:.") == std::string_view::npos;
-}
-
-// "card1", "renderD128": what the kernel calls DRM nodes that programs open.
-bool IsDrmNode(std::string_view name) {
-  for (const std::string_view prefix : {"card", "renderD"}) {
-    if (name.starts_with(prefix)) return ParseNumber<unsigned>(name.substr(prefix.size())).has_value();
-  }
-  return false;
-}
-
 // The number after "<key>:" on a line of its own.
 std::optional<unsigned> Field(std::string_view text, std::string_view key) {
   for (const std::string_view line : Split(text, '\n')) {
@@ -50,15 +37,15 @@ std::optional<unsigned> CharacterMajor(std::string_view proc_devices, std::strin
 // Builds the edits of one claim's devices.
 class Builder {
  public:
-  Builder(const Roots& roots, const std::string& hook_path, RootDir dev)
-      : roots_(roots), hook_path_(hook_path), dev_(std::move(dev)) {}
+  Builder(const Roots& roots, const Graphics& graphics, RootDir dev)
+      : roots_(roots), graphics_(graphics), dev_(std::move(dev)) {}
 
   Result<Edits> Build(const api::PreparedDevice& device) const {
     Edits edits;
     TESSERA_TRY(AddGpu(device, edits));
     const auto& mig = device.hardware.mig;
     // An instance can draw only when its profile says so.
-    if (!mig || mig->profile.find("+gfx") != std::string::npos) AddDrm(device.hardware.bus_id, edits);
+    if (!mig || mig->profile.find("+gfx") != std::string::npos) AddGraphics(device.hardware.bus_id, edits);
     if (mig) TESSERA_TRY(AddCapabilities(device, *mig, edits));
     std::ranges::sort(edits.additional_gids);
     return edits;
@@ -81,26 +68,17 @@ class Builder {
     return {};
   }
 
-  // Nodes of the kernel's graphics interface, and their names by PCI address. Absent without nvidia-drm.
-  void AddDrm(const std::string& bus_id, Edits& edits) const {
-    const auto sysfs = RootDir::Open(roots_.sysfs);
-    if (!sysfs.has_value() || !IsBusId(bus_id)) return;
-    std::vector<std::string> nodes;
-    for (const std::string& name : sysfs->List(Format("/bus/pci/devices/{}/drm", bus_id))) {
-      std::string path = "/dev/dri/" + name;
-      const auto node = IsDrmNode(name) ? dev_.Find(path) : std::nullopt;
-      if (!node || S_ISDIR(node->status.st_mode)) continue;
-      AddNode(roots_, path, node->status, edits);
-      nodes.push_back(std::move(path));
+  void AddGraphics(const std::string& bus_id, Edits& edits) const {
+    const auto found = graphics_.find(bus_id);
+    if (found == graphics_.end()) return;
+    const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+    append(edits.device_nodes, found->second.device_nodes);
+    append(edits.hooks, found->second.hooks);
+    for (const auto gid : found->second.additional_gids) {
+      if (std::ranges::find(edits.additional_gids, gid) == edits.additional_gids.end()) {
+        edits.additional_gids.push_back(gid);
+      }
     }
-    std::vector<DriverFiles::Link> links;
-    for (const std::string_view kind : {"card", "render"}) {
-      std::string path = Format("/dev/dri/by-path/pci-{}-{}", bus_id, kind);
-      const auto target = dev_.ReadLink(path);
-      const auto node = target ? dev_.Find(path) : std::nullopt;
-      if (node && std::ranges::find(nodes, node->path) != nodes.end()) links.push_back({*target, std::move(path)});
-    }
-    if (!links.empty()) edits.hooks.push_back(MakeLinksHook(hook_path_, links));
   }
 
   // The rights to use a GPU instance and its compute instance. Nobody need have made their nodes on the host, so the
@@ -142,19 +120,19 @@ class Builder {
   }
 
   const Roots& roots_;
-  const std::string& hook_path_;
+  const Graphics& graphics_;
   const RootDir dev_;
 };
 
 }  // namespace
 
-Result<Spec> MakeClaimSpec(const Roots& roots, const std::string& hook_path, const api::PreparedClaim& claim) {
+Result<Spec> MakeClaimSpec(const Roots& roots, const Graphics& graphics, const api::PreparedClaim& claim) {
   auto dev = RootDir::Open(roots.dev);
   if (!dev.has_value()) {
     return BadDevice("DeviceNodeMissing", "the device nodes cannot be searched: " + dev.error().message(),
                      "check --dev-root");
   }
-  const Builder builder(roots, hook_path, std::move(*dev));
+  const Builder builder(roots, graphics, std::move(*dev));
   Spec spec;
   spec.kind = kClaimKind;
   for (const api::PreparedDevice& device : claim.devices) {

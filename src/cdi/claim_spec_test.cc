@@ -60,6 +60,14 @@ class ClaimSpecTest : public ::testing::Test {
     Put("proc/driver/nvidia/capabilities/gpu3/mig/gi9/ci0/access",
         "DeviceFileMinor: 490\nDeviceFileMode: 292\nDeviceFileModify: 1\n");
   }
+  Result<Spec> Make(const api::PreparedClaim& claim) const {
+    Graphics graphics;
+    for (const api::PreparedDevice& device : claim.devices) {
+      const std::string& bus_id = device.hardware.bus_id;
+      graphics.emplace(bus_id, FindGraphics(roots_, kHook, bus_id));
+    }
+    return MakeClaimSpec(roots_, graphics, claim);
+  }
   std::vector<std::string> Paths(const Spec& spec) {
     std::vector<std::string> paths;
     for (const Device& device : spec.devices) {
@@ -82,7 +90,7 @@ TEST_F(ClaimSpecTest, AGpuIsItsNode) {
   api::PreparedDevice admin = Gpu(3);
   admin.admin_access = true;
   for (const api::PreparedDevice& device : {Gpu(3), admin}) {
-    const auto spec = MakeClaimSpec(roots_, kHook, Claim({device}));
+    const auto spec = Make(Claim({device}));
     ASSERT_TRUE(spec.has_value()) << spec.error().Text();
     EXPECT_EQ(spec->kind, "k8s.gpu.nvidia.com/claim");
     EXPECT_TRUE(spec->edits.empty());
@@ -131,7 +139,7 @@ TEST_F(ClaimSpecTest, AGroupThatANodeNeedsIsGiven) {
 TEST_F(ClaimSpecTest, DrmNodesComeWithTheirNamesByPath) {
   Put("dev/nvidia3");
   PutDrm();
-  const auto spec = MakeClaimSpec(roots_, kHook, Claim({Gpu(3)}));
+  const auto spec = Make(Claim({Gpu(3)}));
   ASSERT_TRUE(spec.has_value()) << spec.error().Text();
   EXPECT_THAT(Paths(*spec), ElementsAre("/dev/nvidia3", "/dev/dri/card1", "/dev/dri/renderD128"));
   ASSERT_EQ(spec->devices[0].edits.hooks.size(), 1U);
@@ -146,7 +154,7 @@ TEST_F(ClaimSpecTest, ABusIdIsNoPath) {
   for (const char* bus_id : {"", "..", "../../../bus/pci/devices/0000:3b:00.0"}) {
     api::PreparedDevice device = Gpu(3);
     device.hardware.bus_id = bus_id;
-    EXPECT_THAT(Paths(MakeClaimSpec(roots_, kHook, Claim({device})).value()), ElementsAre("/dev/nvidia3")) << bus_id;
+    EXPECT_THAT(Paths(Make(Claim({device})).value()), ElementsAre("/dev/nvidia3")) << bus_id;
   }
 }
 
@@ -154,7 +162,7 @@ TEST_F(ClaimSpecTest, AMigDeviceIsItsParentAndTwoRights) {
   Put("dev/nvidia3");
   PutDrm();
   PutCapabilities();
-  const auto spec = MakeClaimSpec(roots_, kHook, Claim({Mig("1g.5gb")}));
+  const auto spec = Make(Claim({Mig("1g.5gb")}));
   ASSERT_TRUE(spec.has_value()) << spec.error().Text();
   const Edits expected{
       .device_nodes = {
@@ -163,14 +171,14 @@ TEST_F(ClaimSpecTest, AMigDeviceIsItsParentAndTwoRights) {
           {.path = "/dev/nvidia-caps/nvidia-cap490", .type = "c", .major = 241, .minor = 490, .file_mode = 0444}}};
   EXPECT_EQ(spec->devices[0].edits, expected);
 
-  const auto graphics = MakeClaimSpec(roots_, kHook, Claim({Mig("1g.24gb+gfx")}));
+  const auto graphics = Make(Claim({Mig("1g.24gb+gfx")}));
   EXPECT_THAT(Paths(*graphics), ElementsAre("/dev/nvidia3", "/dev/dri/card1", "/dev/dri/renderD128",
                                             "/dev/nvidia-caps/nvidia-cap489", "/dev/nvidia-caps/nvidia-cap490"));
 }
 
 TEST_F(ClaimSpecTest, ErrorsNameTheDeviceAndWhatIsMissing) {
   const auto error = [&](const api::PreparedDevice& device) {
-    const auto spec = MakeClaimSpec(roots_, kHook, Claim({device}));
+    const auto spec = Make(Claim({device}));
     EXPECT_FALSE(spec.has_value());
     return spec.has_value() ? Error(ErrorKind::kTransient, "None", "") : spec.error();
   };
@@ -203,7 +211,7 @@ TEST_F(ClaimSpecTest, EachShareHasANameOfItsOwnAndARepeatedDeviceOne) {
   api::PreparedDevice first = Gpu(3), second = Gpu(3);
   first.share_id = "6a9f0c52-91f5-4b1d-8c8e-1f0d6f6f0001";
   second.share_id = "6a9f0c52-91f5-4b1d-8c8e-1f0d6f6f0002";
-  const auto spec = MakeClaimSpec(roots_, kHook, Claim({Gpu(3), first, second, Gpu(3)}));
+  const auto spec = Make(Claim({Gpu(3), first, second, Gpu(3)}));
   ASSERT_TRUE(spec.has_value()) << spec.error().Text();
   std::vector<std::string> names;
   for (const Device& device : spec->devices) names.push_back(device.name);
@@ -212,9 +220,7 @@ TEST_F(ClaimSpecTest, EachShareHasANameOfItsOwnAndARepeatedDeviceOne) {
                                  "b81f0a52-0c1e-4d0a-8f6e-2f5f0b7f3c44-gpu-3-6a9f0c52-91f5-4b1d-8c8e-1f0d6f6f0002"));
 }
 
-TEST_F(ClaimSpecTest, AClaimWithoutDevicesHasNoSpec) {
-  EXPECT_EQ(MakeClaimSpec(roots_, kHook, Claim({})).error().code(), "BadCdiSpec");
-}
+TEST_F(ClaimSpecTest, AClaimWithoutDevicesHasNoSpec) { EXPECT_EQ(Make(Claim({})).error().code(), "BadCdiSpec"); }
 
 TEST(CdiIds, TheClaimsOwnComesFirst) {
   EXPECT_THAT(CdiIds({"default", "a", "uid-1"}, Gpu(0)),

@@ -181,6 +181,13 @@ bool Holds(const fs::path& path, const std::string& name, std::string_view conte
   return ReadSome(file, content.size() + 1) == content;
 }
 
+// True when it had to be written.
+Result<bool> Ensure(const fs::path& path, const std::string& name, std::string_view content) {
+  if (Holds(path, name, content)) return false;
+  TESSERA_TRY(Put(path, name.c_str(), content));
+  return true;
+}
+
 Result<std::vector<std::string>> Names(const UniqueFd& directory, const fs::path& path) {
   auto names = directory ? ListNames(directory.get()) : std::nullopt;
   if (!names) return Failed(errno, path, "listing the CDI specs");
@@ -217,12 +224,12 @@ std::unexpected<Error> BadUid(std::string_view uid) {
 
 }  // namespace
 
-Writer::Writer(fs::path directory) : directory_(std::move(directory)) {}
+Writer::Writer(fs::path directory) : directory_(std::move(directory)), base_path_(directory_ / kBaseFile) {}
 
-Result<void> Writer::PutClaim(const std::string& uid, const Spec& spec, std::string_view comment) {
+Result<bool> Writer::EnsureClaim(const std::string& uid, const Spec& spec, std::string_view comment) {
   if (!api::IsClaimUid(uid)) return BadUid(uid);
   TESSERA_TRY(Validate(spec));
-  return Put(directory_, ClaimFileName(uid).c_str(), ClaimText(spec, comment));
+  return Ensure(directory_, ClaimFileName(uid), ClaimText(spec, comment));
 }
 
 Result<void> Writer::RemoveClaim(const std::string& uid) {
@@ -234,25 +241,27 @@ Result<void> Writer::RemoveClaim(const std::string& uid) {
   return Failed(errno, directory_, Format("removing the CDI spec {}", name));
 }
 
-bool Writer::HoldsClaim(const std::string& uid, const Spec& spec, std::string_view comment) const {
-  return api::IsClaimUid(uid) && Holds(directory_, ClaimFileName(uid), ClaimText(spec, comment));
-}
-
-Result<void> Writer::PutBase(const Spec& spec) {
-  TESSERA_TRY(Validate(spec));
-  return Put(directory_, kBaseFile, *BaseText(spec));
-}
-
-bool Writer::HoldsBase(const Spec& spec) const { return Holds(directory_, kBaseFile, *BaseText(spec)); }
-
-std::shared_ptr<const std::string> Writer::BaseText(const Spec& spec) const {
+Result<bool> Writer::EnsureBase(const std::shared_ptr<const Spec>& spec) {
   const std::lock_guard lock(mutex_);
   if (base_ != spec) {
+    TESSERA_TRY(Validate(*spec));
     base_ = spec;
-    base_text_ = std::make_shared<const std::string>(
-        Print(spec, "The NVIDIA driver's files, for all claims. Rewritten when the driver changes."));
+    base_text_ = Print(*spec, "The NVIDIA driver's files, for all claims. Rewritten when the driver changes.");
+    base_seen_.reset();
   }
-  return base_text_;
+  const auto seen = LookAtBase();
+  if (base_seen_ && seen == base_seen_) return false;
+  TESSERA_ASSIGN(const bool written, Ensure(directory_, kBaseFile, base_text_));
+  // Two changes within one tick of the file system's clock look alike, so a young file is read again.
+  const bool is_old = seen && std::time(nullptr) - seen->changed.tv_sec > 1;
+  base_seen_ = !written && is_old ? seen : std::nullopt;
+  return written;
+}
+
+std::optional<Writer::Seen> Writer::LookAtBase() const {
+  struct stat status{};
+  if (::lstat(base_path_.c_str(), &status) != 0) return std::nullopt;
+  return Seen{status.st_dev, status.st_ino, status.st_size, status.st_ctim};
 }
 
 bool Writer::HasClaim(const std::string& uid) const {

@@ -1,6 +1,9 @@
 // cdi/writer.h: puts CDI specs where container runtimes look for them.
 #pragma once
 
+#include <sys/types.h>
+
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -25,15 +28,14 @@ class Writer {
  public:
   explicit Writer(std::filesystem::path directory);
 
-  // Replaces the claim's spec by rename: a reader sees the old file or the new. `comment` is kept for ReadClaims().
-  Result<void> PutClaim(const std::string& uid, const Spec& spec, std::string_view comment);
+  // Sees to it that the claim's file holds exactly this; true when it had to be written. It is replaced by rename: a
+  // reader sees the old file or the new. `comment` is kept for ReadClaims().
+  Result<bool> EnsureClaim(const std::string& uid, const Spec& spec, std::string_view comment);
   // Succeeds when there is nothing to remove: the kubelet repeats Unprepare.
   Result<void> RemoveClaim(const std::string& uid);
-  // Whether the file is there and holds exactly this. Cheap: asked at each repeated Prepare.
-  bool HoldsClaim(const std::string& uid, const Spec& spec, std::string_view comment) const;
 
-  Result<void> PutBase(const Spec& spec);
-  bool HoldsBase(const Spec& spec) const;  // Cheap when asked for the same spec again: at each Prepare.
+  // The same for the base file. Cheap when asked for the same object again: at each Prepare.
+  Result<bool> EnsureBase(const std::shared_ptr<const Spec>& spec);
 
   // Whether there is a file for the claim, whatever it holds.
   bool HasClaim(const std::string& uid) const;
@@ -42,20 +44,31 @@ class Writer {
   // temporary files of writers that died are removed, here and in ListClaims().
   struct ClaimFile {
     std::string uid;
-    std::string comment;       // What PutClaim() was given; empty in files of the Go driver.
+    std::string comment;       // What EnsureClaim() was given; empty in files of the Go driver.
     std::optional<Spec> spec;  // Nothing when it cannot be read.
   };
   Result<std::vector<ClaimFile>> ReadClaims() const;
   Result<std::vector<std::string>> ListClaims() const;  // UIDs only: names of files, nothing is opened.
 
  private:
-  // The base file's text. It is long, and its spec changes only with the driver.
-  std::shared_ptr<const std::string> BaseText(const Spec& spec) const;
+  // What tells a file that was read and found right from one that was touched since.
+  struct Seen {
+    dev_t device = 0;
+    ino_t inode = 0;
+    off_t size = 0;
+    timespec changed{};
+    bool operator==(const Seen& other) const {
+      return device == other.device && inode == other.inode && size == other.size &&
+             changed.tv_sec == other.changed.tv_sec && changed.tv_nsec == other.changed.tv_nsec;
+    }
+  };
+  std::optional<Seen> LookAtBase() const;
 
-  const std::filesystem::path directory_;
-  mutable std::mutex mutex_;  // Guards everything below.
-  mutable std::optional<Spec> base_;
-  mutable std::shared_ptr<const std::string> base_text_;
+  const std::filesystem::path directory_, base_path_;
+  std::mutex mutex_;  // Guards everything below. Held while the base file is read and written, a few times a day.
+  std::shared_ptr<const Spec> base_;
+  std::string base_text_;  // It is long, and its spec changes only with the driver.
+  std::optional<Seen> base_seen_;
 };
 
 }  // namespace tessera::cdi

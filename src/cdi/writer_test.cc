@@ -5,7 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <functional>
 #include <map>
+#include <memory>
 #include <thread>
 
 #include "base/fd.h"
@@ -43,8 +46,15 @@ class WriterTest : public ::testing::Test {
     fs::create_directories(path.parent_path());
     ASSERT_TRUE(ReplaceFile(path, content).has_value());
   }
+  bool Holds(const std::string& uid, const Spec& spec, std::string_view comment) const {
+    const auto written = Writer(cdi_).ReadClaims();
+    if (!written || !fs::is_regular_file(fs::symlink_status(File(uid)))) return false;
+    return std::ranges::any_of(*written, [&](const Writer::ClaimFile& file) {
+      return file.uid == uid && file.comment == comment && file.spec == spec;
+    });
+  }
   void MustPut(const Spec& spec, std::string_view comment = {}) {
-    const auto put = writer_.PutClaim(kUid, spec, comment);
+    const auto put = writer_.EnsureClaim(kUid, spec, comment);
     ASSERT_TRUE(put.has_value()) << put.error().Text();
   }
 
@@ -66,27 +76,51 @@ TEST_F(WriterTest, MakesTheDirectoryAndTheFileForAllToRead) {
   EXPECT_THAT(Names(), ElementsAre(File().filename().string())) << "nothing else is left";
 }
 
-TEST_F(WriterTest, HoldsOnlyExactlyThat) {
-  EXPECT_FALSE(writer_.HoldsClaim(kUid, ClaimSpec(), "c"));
-  MustPut(ClaimSpec(), "c");
-  EXPECT_TRUE(writer_.HoldsClaim(kUid, ClaimSpec(), "c"));
-  EXPECT_FALSE(writer_.HoldsClaim(kUid, ClaimSpec(), "d"));
-  EXPECT_FALSE(writer_.HoldsClaim(kUid, ClaimSpec("/dev/nvidia1"), "c"));
-  EXPECT_FALSE(writer_.HoldsClaim(kOtherUid, ClaimSpec(), "c"));
-  EXPECT_FALSE(writer_.HoldsClaim("../x", ClaimSpec(), "c"));
+TEST_F(WriterTest, WritesUnlessTheFileHoldsExactlyThat) {
+  const auto writes = [&](const std::string& uid, const Spec& spec, std::string_view comment) {
+    const auto written = writer_.EnsureClaim(uid, spec, comment);
+    EXPECT_TRUE(written.has_value()) << written.error().Text();
+    EXPECT_TRUE(Holds(uid, spec, comment));
+    return written.value_or(false);
+  };
+  EXPECT_TRUE(writes(kUid, ClaimSpec(), "c"));
+  EXPECT_FALSE(writes(kUid, ClaimSpec(), "c"));
+  EXPECT_TRUE(writes(kUid, ClaimSpec(), "d"));
+  EXPECT_TRUE(writes(kUid, ClaimSpec("/dev/nvidia1"), "d"));
+  EXPECT_TRUE(writes(kOtherUid, ClaimSpec("/dev/nvidia1"), "d"));
   fs::permissions(File(), fs::perms::owner_read);
-  EXPECT_FALSE(writer_.HoldsClaim(kUid, ClaimSpec(), "c")) << "a runtime that is not root cannot read it";
+  EXPECT_TRUE(writes(kUid, ClaimSpec("/dev/nvidia1"), "d")) << "a runtime that is not root could not read it";
   Put(File(), ReadFile(File()).value() + " ");
-  EXPECT_FALSE(writer_.HoldsClaim(kUid, ClaimSpec(), "c"));
+  EXPECT_TRUE(writes(kUid, ClaimSpec("/dev/nvidia1"), "d"));
 }
 
 TEST_F(WriterTest, TheBaseHasAFileOfItsOwn) {
+  const fs::path base = cdi_ / "k8s.gpu.nvidia.com-base.yaml";
   Put(cdi_ / "k8s.gpu.nvidia.com-device_base.yaml", "the Go driver's");
-  EXPECT_FALSE(writer_.HoldsBase(BaseSpec()));
-  ASSERT_TRUE(writer_.PutBase(BaseSpec()).has_value());
-  EXPECT_TRUE(writer_.HoldsBase(BaseSpec()));
-  EXPECT_EQ(Parse(ReadFile(cdi_ / "k8s.gpu.nvidia.com-base.yaml").value()).value(), BaseSpec());
+  const auto spec = std::make_shared<const Spec>(BaseSpec());
+  EXPECT_TRUE(writer_.EnsureBase(spec).value());
+  EXPECT_FALSE(writer_.EnsureBase(spec).value());
+  EXPECT_EQ(Parse(ReadFile(base).value()).value(), BaseSpec());
   EXPECT_EQ(ReadFile(cdi_ / "k8s.gpu.nvidia.com-device_base.yaml").value(), "the Go driver's");
+  EXPECT_FALSE(writer_.EnsureBase(std::make_shared<const Spec>(BaseSpec())).value()) << "the same in another object";
+}
+
+TEST_F(WriterTest, ABaseThatWasTouchedIsWrittenAgain) {
+  const fs::path base = cdi_ / "k8s.gpu.nvidia.com-base.yaml";
+  const auto spec = std::make_shared<const Spec>(BaseSpec());
+  ASSERT_TRUE(writer_.EnsureBase(spec).value());
+  const std::string right = ReadFile(base).value();
+  for (const auto& touch : std::vector<std::function<void()>>{
+           [&] { fs::remove(base); },
+           [&] { Put(base, std::string(right.size(), 'x')); },
+           [&] { fs::permissions(base, fs::perms::owner_read); },
+           [&] { fs::remove_all(cdi_); },
+       }) {
+    EXPECT_FALSE(writer_.EnsureBase(spec).value());
+    touch();
+    EXPECT_TRUE(writer_.EnsureBase(spec).value());
+    EXPECT_EQ(ReadFile(base).value(), right);
+  }
 }
 
 TEST_F(WriterTest, RemovingTwiceSucceeds) {
@@ -101,22 +135,22 @@ TEST_F(WriterTest, RefusesWhatIsNoUid) {
   const std::vector<std::string> refused{"", "..", "../../etc/x", "a/b", "a_b", "-a", std::string(64, 'a')};
   for (const std::string& uid : refused) {
     SCOPED_TRACE(uid);
-    EXPECT_EQ(writer_.PutClaim(uid, ClaimSpec(), "").error().code(), "BadClaimUid");
+    EXPECT_EQ(writer_.EnsureClaim(uid, ClaimSpec(), "").error().code(), "BadClaimUid");
     EXPECT_EQ(writer_.RemoveClaim(uid).error().code(), "BadClaimUid");
   }
   EXPECT_FALSE(fs::exists(cdi_));
 }
 
 TEST_F(WriterTest, RefusesASpecThatRuntimesWouldSkip) {
-  EXPECT_EQ(writer_.PutClaim(kUid, Spec{}, "").error().code(), "BadCdiSpec");
-  EXPECT_EQ(writer_.PutBase(Spec{}).error().code(), "BadCdiSpec");
+  EXPECT_EQ(writer_.EnsureClaim(kUid, Spec{}, "").error().code(), "BadCdiSpec");
+  EXPECT_EQ(writer_.EnsureBase(std::make_shared<const Spec>()).error().code(), "BadCdiSpec");
 }
 
 TEST_F(WriterTest, ALinkInPlaceOfTheFileIsReplacedNotFollowed) {
   Put(dir_.path() / "precious", Print(ClaimSpec()));
   fs::create_directories(cdi_);
   fs::create_symlink(dir_.path() / "precious", File());
-  EXPECT_FALSE(writer_.HoldsClaim(kUid, ClaimSpec(), "")) << "though the target holds it";
+  EXPECT_FALSE(Holds(kUid, ClaimSpec(), "")) << "though the target holds it";
   MustPut(ClaimSpec("/dev/nvidia7"));
   EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(File())));
   EXPECT_EQ(ReadFile(dir_.path() / "precious").value(), Print(ClaimSpec()));
@@ -129,18 +163,18 @@ TEST_F(WriterTest, ALinkInPlaceOfTheFileIsReplacedNotFollowed) {
 
 TEST_F(WriterTest, AFolderInPlaceOfTheFileIsAnError) {
   fs::create_directories(File());
-  const auto put = writer_.PutClaim(kUid, ClaimSpec(), "");
+  const auto put = writer_.EnsureClaim(kUid, ClaimSpec(), "");
   ASSERT_FALSE(put.has_value());
   EXPECT_EQ(put.error().code(), "CdiWriteFailed");
   EXPECT_THAT(put.error().message(), HasSubstr(cdi_.string() + ": Is a directory"));
   EXPECT_THAT(Names(), ElementsAre(File().filename().string())) << "the temporary file is gone";
-  EXPECT_FALSE(writer_.HoldsClaim(kUid, ClaimSpec(), ""));
+  EXPECT_FALSE(Holds(kUid, ClaimSpec(), ""));
 }
 
 TEST_F(WriterTest, SaysWhyItCannotWrite) {
   Put(dir_.path() / "file", "x");
   Writer in_a_file(dir_.path() / "file");
-  const auto put = in_a_file.PutClaim(kUid, ClaimSpec(), "");
+  const auto put = in_a_file.EnsureClaim(kUid, ClaimSpec(), "");
   ASSERT_FALSE(put.has_value());
   EXPECT_EQ(put.error().code(), "CdiWriteFailed");
   EXPECT_EQ(put.error().kind(), ErrorKind::kPermanentConfig);
@@ -153,7 +187,7 @@ TEST_F(WriterTest, SaysWhyItCannotWrite) {
 TEST_F(WriterTest, AReadOnlyDirectoryIsNamed) {
   // /proc refuses new files to root as well, which a test's own directory does not.
   Writer writer("/proc/self");
-  const auto put = writer.PutClaim(kUid, ClaimSpec(), "");
+  const auto put = writer.EnsureClaim(kUid, ClaimSpec(), "");
   ASSERT_FALSE(put.has_value());
   EXPECT_EQ(put.error().code(), "CdiWriteFailed");
   EXPECT_THAT(put.error().message(), HasSubstr("in /proc/self: "));
@@ -163,14 +197,14 @@ TEST_F(WriterTest, AReadOnlyDirectoryIsNamed) {
 TEST_F(WriterTest, AnEmptiedOrRemovedDirectoryIsFilledAgain) {
   MustPut(ClaimSpec());
   fs::remove(File());
-  EXPECT_FALSE(writer_.HoldsClaim(kUid, ClaimSpec(), ""));
+  EXPECT_FALSE(Holds(kUid, ClaimSpec(), ""));
   MustPut(ClaimSpec());
-  EXPECT_TRUE(writer_.HoldsClaim(kUid, ClaimSpec(), ""));
+  EXPECT_TRUE(Holds(kUid, ClaimSpec(), ""));
   fs::remove_all(dir_.path() / "run");
   EXPECT_THAT(writer_.ReadClaims().value(), IsEmpty());
   EXPECT_THAT(writer_.ListClaims().value(), IsEmpty());
   MustPut(ClaimSpec());
-  EXPECT_TRUE(writer_.HoldsClaim(kUid, ClaimSpec(), ""));
+  EXPECT_TRUE(Holds(kUid, ClaimSpec(), ""));
 }
 
 TEST_F(WriterTest, ReadsBackCommentsOfAnyText) {
@@ -183,7 +217,7 @@ TEST_F(WriterTest, ReadsBackCommentsOfAnyText) {
     EXPECT_EQ(claims[0].uid, kUid);
     EXPECT_EQ(claims[0].comment, comment);
     EXPECT_EQ(claims[0].spec, ClaimSpec());
-    EXPECT_TRUE(writer_.HoldsClaim(kUid, ClaimSpec(), comment));
+    EXPECT_TRUE(Holds(kUid, ClaimSpec(), comment));
   }
 }
 
@@ -227,7 +261,7 @@ TEST_F(WriterTest, ReadersSeeTheOldFileOrTheNewOne) {
   std::jthread other([this](const std::stop_token& stop) {
     Writer same_directory(cdi_);
     while (!stop.stop_requested()) {
-      ASSERT_TRUE(same_directory.PutClaim(kUid, ClaimSpec("/dev/nvidia10"), "").has_value());
+      ASSERT_TRUE(same_directory.EnsureClaim(kUid, ClaimSpec("/dev/nvidia10"), "").has_value());
       ASSERT_TRUE(same_directory.ReadClaims().has_value());
     }
   });

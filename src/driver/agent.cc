@@ -86,6 +86,7 @@ class Agent {
   const AgentOptions options_;
   const fs::path directory_;  // The plugin's own.
   const std::string boot_id_;
+  const std::string hook_path_;  // As the container runtime sees it.
   const kubelet::PluginOptions plugin_options_;
 
   Metrics metrics_;
@@ -138,6 +139,7 @@ Agent::Agent(AgentOptions options, std::unique_ptr<kube::Client> client, std::st
     : options_(std::move(options)),
       directory_(options_.plugins / device::kDriverName),
       boot_id_(journal::BootId(options_.procfs)),
+      hook_path_(std::move(hook_path)),
       plugin_options_(MakePluginOptions(options_)),
       metrics_(options_.node_name, kVersion),
       client_(std::move(client)),
@@ -149,7 +151,7 @@ Agent::Agent(AgentOptions options, std::unique_ptr<kube::Client> client, std::st
       journal_(journal::Journal::Open({.directory = directory_})),
       leases_(directory_ / "leases"),
       writer_(options_.cdi_root),
-      files_(writer_, std::move(hook_path)),
+      files_(writer_),
       foreign_(options_.pod_resources),
       preparer_({.node_name = options_.node_name, .boot_id = boot_id_},
                 {*journal_, leases_, files_, hardware_, claims_, foreign_, events_, metrics_}),
@@ -180,7 +182,7 @@ Result<void> Agent::Serve() {
                                                                       .dev_root = options_.dev_root,
                                                                       .sysfs = options_.sysfs,
                                                                       .procfs = options_.procfs,
-                                                                      .hook_path = files_.hook_path(),
+                                                                      .hook_path = hook_path_,
                                                                       .excluded = options_.excluded},
                                                hardware_, writer_, metrics_, [this] { OnScan(); });
   return {};
@@ -271,6 +273,7 @@ Result<void> Agent::Adopt() {
     leader_.reset();
     return std::unexpected(std::move(adopted).error());
   }
+  reconciler_.RestoreLost();
   TESSERA_ASSIGN(adopted_lease_, leases_.TryAcquire(kAdoptedLease));
   adopted_ = adopted_ || adopted->adopted > 0 ||
              std::ranges::any_of(journal_->All(), [](const journal::ClaimPtr& claim) { return claim->origin == "go"; });

@@ -35,20 +35,15 @@ std::string Comment(api::PreparedClaim claim) {
 
 Result<bool> ClaimFiles::Ensure(const api::PreparedClaim& claim, const HardwareState& hardware) {
   if (!hardware.base) return std::unexpected(*hardware.base_error);
-  bool wrote = false;
-  if (!writer_.HoldsBase(*hardware.base)) {
-    TESSERA_TRY(writer_.PutBase(*hardware.base));
-    wrote = true;
-  }
-  if (claim.origin == "go" && writer_.HasClaim(claim.claim.uid)) return wrote;
+  TESSERA_ASSIGN(const bool wrote_base, writer_.EnsureBase(hardware.base));
+  if (claim.origin == "go" && writer_.HasClaim(claim.claim.uid)) return wrote_base;
   api::PreparedClaim current = claim;
   SetMinors(current, hardware);
-  TESSERA_ASSIGN(cdi::Spec spec, cdi::MakeClaimSpec(hardware.roots, hook_path_, current));
+  TESSERA_ASSIGN(cdi::Spec spec, cdi::MakeClaimSpec(hardware.roots, hardware.graphics, current));
   if (claim.origin == "go") AddBase(*hardware.base, spec);
   const std::string comment = Comment(std::move(current));
-  if (writer_.HoldsClaim(claim.claim.uid, spec, comment)) return wrote;
-  TESSERA_TRY(writer_.PutClaim(claim.claim.uid, spec, comment));
-  return true;
+  TESSERA_ASSIGN(const bool wrote, writer_.EnsureClaim(claim.claim.uid, spec, comment));
+  return wrote || wrote_base;
 }
 
 std::optional<api::PreparedClaim> ClaimFiles::RecordOf(const cdi::Writer::ClaimFile& file) {

@@ -14,14 +14,11 @@ namespace tessera::driver {
 // Safe to call from any thread; two calls for one claim must not overlap (its lease is held).
 class ClaimFiles {
  public:
-  // `hook_path` is the hook program as the container runtime sees it.
-  ClaimFiles(cdi::Writer& writer, std::string hook_path) : writer_(writer), hook_path_(std::move(hook_path)) {}
+  explicit ClaimFiles(cdi::Writer& writer) : writer_(writer) {}
 
   // Writes the claim's file, and the base file that it leans on, unless they are there and right. True when something
   // had to be written. A file that the Go driver left for an adopted claim is right.
   Result<bool> Ensure(const api::PreparedClaim& claim, const HardwareState& hardware);
-
-  const std::string& hook_path() const { return hook_path_; }
 
   Result<void> Remove(const std::string& uid) { return writer_.RemoveClaim(uid); }
 
@@ -30,7 +27,6 @@ class ClaimFiles {
 
  private:
   cdi::Writer& writer_;
-  const std::string hook_path_;
 };
 
 }  // namespace tessera::driver

@@ -147,7 +147,9 @@ std::string ToText(const Conflict& conflict) {
 
 std::vector<std::string> GpusOf(const api::PreparedClaim& claim) {
   std::set<std::string> gpus;
-  for (const api::PreparedDevice& device : claim.devices) gpus.insert(device.hardware.gpu_uuid);
+  for (const api::PreparedDevice& device : claim.devices) {
+    if (!device.admin_access) gpus.insert(device.hardware.gpu_uuid);
+  }
   return {gpus.begin(), gpus.end()};
 }
 

@@ -32,7 +32,7 @@ std::vector<Conflict> FindConflicts(const api::PreparedClaim& plan,
 // "gpu-0 is prepared for claim ml/train (pod ml/train-0)": for messages.
 std::string ToText(const Conflict& conflict);
 
-// The GPUs a claim touches, each once, in a fixed order.
+// The GPUs a claim uses, each once, in a fixed order. Admin access is no use.
 std::vector<std::string> GpusOf(const api::PreparedClaim& claim);
 
 }  // namespace tessera::driver

@@ -5,13 +5,20 @@
 namespace tessera::driver {
 
 std::shared_ptr<const HardwareState> MakeHardwareState(std::shared_ptr<const device::Snapshot> snapshot,
-                                                       cdi::Roots roots, Result<cdi::Spec> base) {
+                                                       cdi::Roots roots, Result<std::shared_ptr<const cdi::Spec>> base,
+                                                       const std::string& hook_path) {
   auto state = std::make_shared<HardwareState>();
   state->snapshot = std::move(snapshot);
-  for (const device::Device& device : state->snapshot->devices) state->by_name.emplace(device.name, &device);
   state->roots = std::move(roots);
+  for (const device::Device& device : state->snapshot->devices) {
+    state->by_name.emplace(device.name, &device);
+    const std::string& bus_id = device.gpu.bus_id;
+    if (!state->graphics.contains(bus_id)) {
+      state->graphics.emplace(bus_id, cdi::FindGraphics(state->roots, hook_path, bus_id));
+    }
+  }
   if (base) {
-    state->base = std::make_shared<const cdi::Spec>(*std::move(base));
+    state->base = *std::move(base);
   } else {
     state->base_error = std::move(base).error();
   }

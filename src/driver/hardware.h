@@ -15,6 +15,7 @@
 #include "api/prepared_claim.h"
 #include "base/error.h"
 #include "cdi/driver_files.h"
+#include "cdi/graphics.h"
 #include "device/snapshot.h"
 
 namespace tessera::driver {
@@ -24,12 +25,15 @@ struct HardwareState {
   std::shared_ptr<const device::Snapshot> snapshot;
   std::map<std::string, const device::Device*, std::less<>> by_name;
   cdi::Roots roots;                       // Of the driver that answered.
+  cdi::Graphics graphics;                 // Of its GPUs.
   std::shared_ptr<const cdi::Spec> base;  // Null when the driver's files could not be found: see base_error.
   std::optional<Error> base_error;
 };
 
+// `hook_path` is the hook program as the container runtime sees it.
 std::shared_ptr<const HardwareState> MakeHardwareState(std::shared_ptr<const device::Snapshot> snapshot,
-                                                       cdi::Roots roots, Result<cdi::Spec> base);
+                                                       cdi::Roots roots, Result<std::shared_ptr<const cdi::Spec>> base,
+                                                       const std::string& hook_path);
 
 // The device with this hardware now, under whatever name; null when it is not there.
 const device::Device* FindHardware(const HardwareState& state, const api::Hardware& hardware);

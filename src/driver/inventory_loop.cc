@@ -56,8 +56,8 @@ Result<void> InventoryLoop::Scan(device::Inventory& inventory) {
   auto base = BaseSpec(roots, scan.snapshot->driver_version);
   if (!base) {
     log::Failure(base.error(), "The driver's files for containers could not be found");
-  } else if (!writer_.HoldsBase(*base)) {
-    if (auto put = writer_.PutBase(*base); !put) log::Failure(put.error(), "Could not write the base CDI spec");
+  } else if (auto put = writer_.EnsureBase(*base); !put) {
+    log::Failure(put.error(), "Could not write the base CDI spec");
   }
   if (scan.changed) {
     log::Info("Found devices", {{"devices", scan.snapshot->devices.size()},
@@ -71,7 +71,7 @@ Result<void> InventoryLoop::Scan(device::Inventory& inventory) {
   }
   auto snapshot = std::make_shared<const device::Snapshot>(Exclude(*scan.snapshot, options_.excluded));
   Count(*snapshot);
-  hardware_.Set(MakeHardwareState(std::move(snapshot), roots, std::move(base)));
+  hardware_.Set(MakeHardwareState(std::move(snapshot), roots, std::move(base), options_.hook_path));
   return {};
 }
 
@@ -90,18 +90,20 @@ cdi::Roots InventoryLoop::RootsOf(const fs::path& library) const {
           .procfs = options_.procfs};
 }
 
-Result<cdi::Spec> InventoryLoop::BaseSpec(const cdi::Roots& roots, const std::string& driver_version) {
+Result<std::shared_ptr<const cdi::Spec>> InventoryLoop::BaseSpec(const cdi::Roots& roots,
+                                                                 const std::string& driver_version) {
   const bool known = base_ && files_root_ == roots.driver && files_->version == driver_version &&
                      files_->fingerprint == cdi::Fingerprint(roots, *files_);
-  if (known) return *base_;
+  if (known) return base_;
   base_.reset();
   TESSERA_ASSIGN(files_, cdi::FindDriverFiles(roots, driver_version));
   files_root_ = roots.driver;
-  TESSERA_ASSIGN(base_, cdi::MakeBaseSpec(roots, *files_, options_.hook_path));
+  TESSERA_ASSIGN(cdi::Spec base, cdi::MakeBaseSpec(roots, *files_, options_.hook_path));
+  base_ = std::make_shared<const cdi::Spec>(std::move(base));
   log::Info(
       "Found the driver's files",
       {{"libraries", files_->libraries.size()}, {"binaries", files_->binaries.size()}, {"version", files_->version}});
-  return *base_;
+  return base_;
 }
 
 void InventoryLoop::Count(const device::Snapshot& snapshot) {

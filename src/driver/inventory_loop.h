@@ -49,7 +49,7 @@ class InventoryLoop {
   Result<void> Scan(device::Inventory& inventory);
   cdi::Roots RootsOf(const std::filesystem::path& library) const;
   // The base spec, made anew only when the driver's files changed.
-  Result<cdi::Spec> BaseSpec(const cdi::Roots& roots, const std::string& driver_version);
+  Result<std::shared_ptr<const cdi::Spec>> BaseSpec(const cdi::Roots& roots, const std::string& driver_version);
   void Count(const device::Snapshot& snapshot);
 
   const Options options_;
@@ -60,7 +60,7 @@ class InventoryLoop {
   // Of the loop's thread alone:
   std::optional<cdi::DriverFiles> files_;
   std::filesystem::path files_root_;
-  std::optional<cdi::Spec> base_;
+  std::shared_ptr<const cdi::Spec> base_;
   bool failing_ = false;
 
   std::jthread thread_;  // Last: joins first.

@@ -96,7 +96,12 @@ void Preparer::Dispatch(std::vector<api::ClaimRef> claims, Method method, kubele
     const bool taken = (method == Method::kPrepare ? prepares_ : unprepares_).Submit([=, this] {
       kubelet::ClaimAnswer answer{.uid = claim.uid, .devices = {}, .error = std::nullopt};
       if (method == Method::kPrepare) {
-        auto devices = PrepareOne(claim, deadline);
+        bool answered = false;
+        auto devices = PrepareOne(claim, deadline, [&](const std::vector<api::PreparedDevice>& prepared) {
+          answered = true;
+          batch->Set(i, {.uid = claim.uid, .devices = prepared, .error = std::nullopt});
+        });
+        if (answered) return;
         if (devices) {
           answer.devices = *std::move(devices);
         } else {
@@ -116,10 +121,11 @@ void Preparer::Dispatch(std::vector<api::ClaimRef> claims, Method method, kubele
   }
 }
 
-Result<std::vector<api::PreparedDevice>> Preparer::PrepareOne(const api::ClaimRef& claim, kubelet::Deadline deadline) {
+Result<std::vector<api::PreparedDevice>> Preparer::PrepareOne(const api::ClaimRef& claim, kubelet::Deadline deadline,
+                                                              const Ready& ready) {
   PhaseTimer timer(parts_.metrics, Method::kPrepare);
   parts_.metrics.Started(Method::kPrepare);
-  auto devices = PrepareLeased(claim, deadline, timer);
+  auto devices = PrepareLeased(claim, deadline, timer, ready);
   const Error* error = devices ? nullptr : &devices.error();
   parts_.metrics.Finished(Method::kPrepare, timer.total(), error);
   Report(claim, Method::kPrepare, error);
@@ -130,7 +136,7 @@ Result<std::vector<api::PreparedDevice>> Preparer::PrepareOne(const api::ClaimRe
 }
 
 Result<std::vector<api::PreparedDevice>> Preparer::PrepareLeased(const api::ClaimRef& claim, kubelet::Deadline deadline,
-                                                                 PhaseTimer& timer) {
+                                                                 PhaseTimer& timer, const Ready& ready) {
   if (!api::IsClaimUid(claim.uid)) return std::unexpected(NotOurUid());
   TESSERA_ASSIGN(const journal::Lease lease, parts_.leases.Acquire({ClaimLease(claim.uid)}, deadline));
   timer.Mark(Phase::kLock);
@@ -151,7 +157,7 @@ Result<std::vector<api::PreparedDevice>> Preparer::PrepareLeased(const api::Clai
   timer.Mark(Phase::kValidate);
   std::vector<api::PreparedDevice> devices = plan.devices;
   TESSERA_ASSIGN(const auto hardware, parts_.hardware.WaitForState(deadline));
-  TESSERA_TRY(Commit(std::move(plan), *hardware, timer));
+  TESSERA_TRY(Commit(std::move(plan), *hardware, timer, ready));
   return devices;
 }
 
@@ -192,7 +198,7 @@ Result<std::vector<api::PreparedDevice>> Preparer::Confirm(const journal::ClaimP
   if (record->boot_id != options_.boot_id) {
     api::PreparedClaim again = *record;
     again.boot_id = options_.boot_id;
-    TESSERA_TRY(Commit(std::move(again), *hardware, timer));
+    TESSERA_TRY(Commit(std::move(again), *hardware, timer, {}));
   } else {
     TESSERA_TRY(parts_.files.Ensure(*record, *hardware));
     timer.Mark(Phase::kCdi);
@@ -252,7 +258,8 @@ bool Preparer::RemoveGhost(const api::PreparedClaim& other, kubelet::Deadline de
   auto lease = parts_.leases.TryAcquire(ClaimLease(other.claim.uid));
   if (!lease || !lease->has_value()) return false;  // Somebody works on it, so it is none.
   if (!other.claim.name.empty()) {
-    const auto claim = parts_.claims.Get(other.claim, deadline, ClaimSource::Urgency::kPodWaits);
+    const auto brief = std::min(deadline, steady_clock::now() + kRecheckTimeout);
+    const auto claim = parts_.claims.Get(other.claim, brief, ClaimSource::Urgency::kOnce);
     if (claim ? HoldsDevice(*claim, other) : claim.error().code() != "ApiNotFound") return false;
   }
   const auto pods = parts_.foreign.Refresh(kKubeletTimeout);
@@ -266,7 +273,8 @@ bool Preparer::RemoveGhost(const api::PreparedClaim& other, kubelet::Deadline de
 }
 
 // From here on a crash leaves a record that says what to finish or undo.
-Result<void> Preparer::Commit(api::PreparedClaim plan, const HardwareState& hardware, PhaseTimer& timer) {
+Result<void> Preparer::Commit(api::PreparedClaim plan, const HardwareState& hardware, PhaseTimer& timer,
+                              const Ready& ready) {
   plan.state = api::ClaimState::kStarted;
   TESSERA_TRY(parts_.journal.Start(plan));
   timer.Mark(Phase::kJournal);
@@ -274,7 +282,11 @@ Result<void> Preparer::Commit(api::PreparedClaim plan, const HardwareState& hard
   auto written = parts_.files.Ensure(plan, hardware);
   timer.Mark(Phase::kCdi, written.has_value());
   if (!written) return std::unexpected(std::move(written).error());
-  TESSERA_TRY(parts_.journal.Complete(plan.claim.uid));
+  if (ready) ready(plan.devices);
+  // Should this fail, or should we die before it: reconciling does it.
+  if (auto noted = parts_.journal.Complete(plan.claim.uid); !noted) {
+    log::Failure(noted.error(), "Could not note that a claim is prepared", {{"uid", plan.claim.uid}});
+  }
   timer.Mark(Phase::kJournal);
   if (on_change) on_change();
   return {};

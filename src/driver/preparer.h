@@ -57,8 +57,11 @@ class Preparer final : public kubelet::ClaimHandler {
   void Unprepare(std::vector<api::ClaimRef> claims, kubelet::Deadline deadline,
                  std::function<void(kubelet::Answers)> done) override;
 
-  // One claim, on the caller's thread. What the two above do on theirs.
-  Result<std::vector<api::PreparedDevice>> PrepareOne(const api::ClaimRef& claim, kubelet::Deadline deadline);
+  // One claim, on the caller's thread. What the two above do on theirs. `ready` may be called before the return, when
+  // only bookkeeping is left.
+  using Ready = std::function<void(const std::vector<api::PreparedDevice>& devices)>;
+  Result<std::vector<api::PreparedDevice>> PrepareOne(const api::ClaimRef& claim, kubelet::Deadline deadline,
+                                                      const Ready& ready = {});
   Result<void> UnprepareOne(const api::ClaimRef& claim, kubelet::Deadline deadline);
 
   // Undoes a claim whose lease the caller holds: for reconciling. `why` goes into the log.
@@ -72,7 +75,7 @@ class Preparer final : public kubelet::ClaimHandler {
   class Batch;
 
   Result<std::vector<api::PreparedDevice>> PrepareLeased(const api::ClaimRef& claim, kubelet::Deadline deadline,
-                                                         PhaseTimer& timer);
+                                                         PhaseTimer& timer, const Ready& ready);
   Result<std::vector<api::PreparedDevice>> Confirm(const journal::ClaimPtr& record, kubelet::Deadline deadline,
                                                    PhaseTimer& timer);
   Result<bool> StillAllocated(const api::PreparedClaim& record, kubelet::Deadline deadline, PhaseTimer& timer);
@@ -80,7 +83,7 @@ class Preparer final : public kubelet::ClaimHandler {
   Result<void> Guard(const api::PreparedClaim& plan, kubelet::Deadline deadline);
   // Whether the other claim is only a leftover: freed in the API, and no pod has it. Then it is undone.
   bool RemoveGhost(const api::PreparedClaim& other, kubelet::Deadline deadline);
-  Result<void> Commit(api::PreparedClaim plan, const HardwareState& hardware, PhaseTimer& timer);
+  Result<void> Commit(api::PreparedClaim plan, const HardwareState& hardware, PhaseTimer& timer, const Ready& ready);
   void Report(const api::ClaimRef& claim, Method method, const Error* error);
   void Dispatch(std::vector<api::ClaimRef> claims, Method method, kubelet::Deadline deadline,
                 std::function<void(kubelet::Answers)> done);

@@ -74,7 +74,7 @@ class PreparerTest : public ::testing::Test {
   std::unique_ptr<journal::Journal> journal_;
   journal::Leases leases_{dir_.path() / "leases"};
   cdi::Writer writer_{dir_.path() / "cdi"};
-  ClaimFiles files_{writer_, "/hook"};
+  ClaimFiles files_{writer_};
   Hardware hardware_;
   FakeClaims claims_;
   ForeignHolders foreign_{"/nonexistent"};

@@ -84,11 +84,11 @@ void Reconciler::MendFiles() {
   const auto hardware = parts_.hardware.state();
   if (!hardware) return;  // Device nodes are not known without the driver, and no container could start.
   for (const journal::ClaimPtr& claim : parts_.journal.All()) {
-    if (claim->state != api::ClaimState::kCompleted) continue;  // The kubelet asks again, or gives up.
-    const auto lease = parts_.leases.TryAcquire(ClaimLease(claim->claim.uid));
+    const std::string& uid = claim->claim.uid;
+    const auto lease = parts_.leases.TryAcquire(ClaimLease(uid));
     if (!lease || !lease->has_value()) continue;
-    const journal::ClaimPtr now = parts_.journal.Find(claim->claim.uid);
-    if (!now || now->state != api::ClaimState::kCompleted) continue;
+    const journal::ClaimPtr now = parts_.journal.Find(uid);
+    if (!now) continue;
     if (auto identified = Identify(*now, *hardware)) {
       if (auto kept = parts_.journal.Start(*std::move(identified)); !kept)
         log::Failure(kept.error(), "Could not note hardware");
@@ -97,7 +97,14 @@ void Reconciler::MendFiles() {
     auto written = parts_.files.Ensure(*now, *hardware);
     if (!written) {
       log::Failure(written.error(), "Could not restore a claim's CDI file", {{"claim", api::ToText(now->claim)}});
-    } else if (*written) {
+      continue;
+    }
+    // Its file is the last step of preparing: whoever died before noting so has finished now.
+    if (now->state != api::ClaimState::kCompleted) {
+      auto noted = parts_.journal.Complete(uid);
+      if (!noted) log::Failure(noted.error(), "Could not note that a claim is prepared", {{"uid", uid}});
+    }
+    if (*written) {
       parts_.metrics.reconciled.With({"cdi-restored"}).Add();
       log::Info("Restored a claim's CDI file", {{"claim", api::ToText(now->claim)}, {"uid", now->claim.uid}});
     }
@@ -159,41 +166,66 @@ void Reconciler::LearnName(const api::PreparedClaim& claim) {
   }
 }
 
-void Reconciler::FindStrays() {
-  auto files = parts_.writer.ListClaims();
-  if (!files) return log::Failure(files.error(), "Could not list the CDI directory");
-  std::erase_if(*files, [this](const std::string& uid) { return parts_.journal.Find(uid) != nullptr; });
-  if (files->empty()) return;
-  const auto read = parts_.writer.ReadClaims();
-  if (!read) return log::Failure(read.error(), "Could not read the CDI directory");
-  for (const cdi::Writer::ClaimFile& file : *read) {
-    if (std::ranges::find(*files, file.uid) != files->end()) Settle(file);
+std::vector<cdi::Writer::ClaimFile> Reconciler::Strays() const {
+  const auto known = [this](const auto& uid) { return parts_.journal.Find(uid) != nullptr; };
+  auto uids = parts_.writer.ListClaims();
+  if (uids && std::ranges::all_of(*uids, known)) return {};  // As nearly always; nothing need be read.
+  auto files = parts_.writer.ReadClaims();
+  if (!files) {
+    log::Failure(files.error(), "Could not read the CDI directory");
+    return {};
+  }
+  std::erase_if(*files, [&](const cdi::Writer::ClaimFile& file) { return known(file.uid); });
+  return *std::move(files);
+}
+
+void Reconciler::RestoreLost() {
+  for (const cdi::Writer::ClaimFile& file : Strays()) {
+    auto record = ClaimFiles::RecordOf(file);
+    if (!record) continue;
+    if (const auto lease = LeaseStray(file.uid)) Rebuild(*std::move(record));
   }
 }
 
+void Reconciler::FindStrays() {
+  for (const cdi::Writer::ClaimFile& file : Strays()) Settle(file);
+}
+
+std::optional<journal::Lease> Reconciler::LeaseStray(const std::string& uid) const {
+  auto lease = parts_.leases.TryAcquire(ClaimLease(uid));
+  if (!lease || !lease->has_value()) return std::nullopt;
+  if (auto read = parts_.journal.Refresh(); !read) return std::nullopt;
+  if (parts_.journal.Find(uid) != nullptr || !parts_.writer.HasClaim(uid)) return std::nullopt;
+  return *std::move(lease);
+}
+
 void Reconciler::Settle(const cdi::Writer::ClaimFile& file) {
-  const auto lease = parts_.leases.TryAcquire(ClaimLease(file.uid));
-  if (!lease || !lease->has_value()) return;
-  if (auto read = parts_.journal.Refresh(); !read || parts_.journal.Find(file.uid)) return;
+  const auto lease = LeaseStray(file.uid);
+  if (!lease) return;
   auto record = ClaimFiles::RecordOf(file);
   if (!record) record = Reconstruct(file);
   const Life life = record ? LifeOf(*record) : Life::kUnknown;
   const bool used = UsedByPod(file.uid);
   if (life == Life::kAlive || (record && life == Life::kUnknown && used)) {
-    if (record->origin != "go") record->origin = "rebuilt";
-    record->state = api::ClaimState::kCompleted;
-    if (auto kept = parts_.journal.Start(*record); !kept)
-      return log::Failure(kept.error(), "Could not rebuild a claim");
-    parts_.metrics.reconciled.With({"rebuilt"}).Add();
-    log::Warning("Rebuilt a claim from its CDI file", {{"claim", api::ToText(record->claim)}, {"uid", file.uid}});
-    parts_.events.Post(ClaimTarget(record->claim), EventType::kNormal, "ClaimRebuilt",
-                       "the journal had lost this claim; it was rebuilt from its CDI file");
+    Rebuild(*std::move(record));
   } else if (life == Life::kGone || (!record && used_ && !used)) {
     if (auto removed = parts_.files.Remove(file.uid); !removed)
       return log::Failure(removed.error(), "Could not remove a file");
     parts_.metrics.reconciled.With({"stray-removed"}).Add();
     log::Info("Removed a CDI file that belongs to no claim", {{"uid", file.uid}});
   }
+}
+
+void Reconciler::Rebuild(api::PreparedClaim record) {
+  if (record.origin != "go") record.origin = "rebuilt";
+  record.state = api::ClaimState::kCompleted;
+  const api::ClaimRef claim = record.claim;
+  if (auto kept = parts_.journal.Start(std::move(record)); !kept)
+    return log::Failure(kept.error(), "Could not rebuild a claim");
+  parts_.metrics.reconciled.With({"rebuilt"}).Add();
+  log::Warning("Rebuilt a claim from its CDI file", {{"claim", api::ToText(claim)}, {"uid", claim.uid}});
+  parts_.events.Post(ClaimTarget(claim), EventType::kNormal, "ClaimRebuilt",
+                     "the journal had lost this claim; it was rebuilt from its CDI file");
 }
 
 std::optional<api::PreparedClaim> Reconciler::Reconstruct(const cdi::Writer::ClaimFile& file) const {

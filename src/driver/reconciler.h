@@ -51,6 +51,10 @@ class Reconciler {
   void SetActive(bool active);
   void Soon();  // A full pass without waiting: the hardware or the journal changed.
 
+  // Before anything is served: claims that the journal lost come back from their CDI files alone, so that their devices
+  // are given to nobody else. Whether they still live is asked later, as of all.
+  void RestoreLost();
+
   // What a pass does; for tests.
   void MendFiles();       // CDI files that are missing or stale.
   void FindOrphans();     // Claims that the API server does not know any more.
@@ -64,7 +68,11 @@ class Reconciler {
   Life LifeOf(const api::PreparedClaim& claim);
   bool UsedByPod(const std::string& uid) const;  // False when the kubelet does not tell.
   void LearnName(const api::PreparedClaim& claim);
+  std::vector<cdi::Writer::ClaimFile> Strays() const;
+  // Nothing when somebody works on the claim, or it is no stray any more.
+  std::optional<journal::Lease> LeaseStray(const std::string& uid) const;
   void Settle(const cdi::Writer::ClaimFile& file);
+  void Rebuild(api::PreparedClaim record);
   // The record of a file without one, from the kubelet's list and the hardware.
   std::optional<api::PreparedClaim> Reconstruct(const cdi::Writer::ClaimFile& file) const;
 

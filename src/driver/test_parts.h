@@ -58,7 +58,8 @@ inline cdi::Spec TestBase() {
 
 inline std::shared_ptr<const HardwareState> TestState(device::Snapshot snapshot = TestSnapshot(),
                                                       cdi::Roots roots = {}) {
-  return MakeHardwareState(std::make_shared<const device::Snapshot>(std::move(snapshot)), std::move(roots), TestBase());
+  return MakeHardwareState(std::make_shared<const device::Snapshot>(std::move(snapshot)), std::move(roots),
+                           std::make_shared<const cdi::Spec>(TestBase()), "/hook");
 }
 
 inline api::ResourceClaim TestClaim(const std::string& name, std::vector<api::AllocationResult> results) {

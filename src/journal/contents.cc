@@ -26,7 +26,9 @@ bool Contents::Apply(Line line, Span where) {
 void Contents::Start(Line line, Span where) {
   const std::string uid = line.claim.uid;
   Drop(uid);
-  for (const auto& device : line.start->devices) uids_by_gpu_[device.hardware.gpu_uuid].insert(uid);
+  for (const auto& device : line.start->devices) {
+    if (!device.admin_access) uids_by_gpu_[device.hardware.gpu_uuid].insert(uid);
+  }
   entries_.emplace(uid, Entry{std::move(line.start), line.crc, where, std::nullopt, std::move(line.extras)});
   Count(where);
 }

@@ -62,9 +62,10 @@ class Journal {
   Result<void> Refresh();
 
   // As of the last Refresh() or write.
-  ClaimPtr Find(const std::string& uid) const;                         // Null when it is not there.
-  std::vector<ClaimPtr> HoldersOf(const std::string& gpu_uuid) const;  // Claims with this GPU or a MIG device of it.
-  std::vector<ClaimPtr> All() const;                                   // By UID.
+  ClaimPtr Find(const std::string& uid) const;  // Null when it is not there.
+  // Claims that use this GPU or a MIG device of it. Admin access is no use.
+  std::vector<ClaimPtr> HoldersOf(const std::string& gpu_uuid) const;
+  std::vector<ClaimPtr> All() const;  // By UID.
 
   // Records the intent, or replaces the claim's record whole. Durable on return. Refused with "DiskFull" while there
   // is no more room than unpreparing needs.

@@ -28,10 +28,8 @@ void Journal::Impl::Open() {
 
 Result<void> Journal::Impl::Refresh() {
   const std::lock_guard working(file_mutex_);
-  if (store_.file() && store_.is_writable() && store_.Look() == Store::Change::kNone) {
-    TESSERA_ASSIGN(const std::uint64_t size, store_.Size());
-    if (size == end_) return {};
-  }
+  const Store::Sight sight = store_.Look();
+  if (sight.change == Store::Change::kNone && store_.is_writable() && sight.size == end_) return {};
   const auto lock = LockAndCatchUp();
   if (lock.has_value()) return {};
   if (CatchUp(false).has_value()) return {};
@@ -226,20 +224,20 @@ Result<Store::Lock> Journal::Impl::LockAndCatchUp() {
 }
 
 Result<void> Journal::Impl::CatchUp(bool locked) {
-  const Store::Change change = store_.Look();
-  if (change == Store::Change::kMissing) {
+  Store::Sight sight = store_.Look();
+  if (sight.change == Store::Change::kMissing) {
     // Somebody removed it. What it held is still in the open file, and the claims are still on the node.
     return locked ? Rewrite() : Result<void>();
   }
   bool is_fresh = false;
-  if (change == Store::Change::kReplaced || (locked && !store_.is_writable())) {
+  if (sight.change == Store::Change::kReplaced || (locked && !store_.is_writable())) {
     TESSERA_TRY(store_.Open(locked));
+    TESSERA_ASSIGN(sight.size, store_.Size());
     is_fresh = true;
   }
-  TESSERA_ASSIGN(const std::uint64_t size, store_.Size());
-  if (size < end_) is_fresh = true;
-  if (!is_fresh && size == end_) return {};
-  return ReadNew(is_fresh, size, locked);
+  if (sight.size < end_) is_fresh = true;
+  if (!is_fresh && sight.size == end_) return {};
+  return ReadNew(is_fresh, sight.size, locked);
 }
 
 Result<void> Journal::Impl::ReadNew(bool is_fresh, std::uint64_t size, bool locked) {

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -50,6 +51,12 @@ Result<bool> TryByte(int fd, off_t place) {
   return FromErrno(errno, kUnusable, "locking the lease file");
 }
 
+struct OpenFile {
+  UniqueFd fd;
+  dev_t device;
+  ino_t inode;
+};
+
 std::unexpected<Error> TimedOut(const std::string& name) {
   return Transient("LeaseTimeout", Format("somebody else is at work on {}", name));
 }
@@ -61,21 +68,29 @@ class Leases::Table {
  public:
   explicit Table(std::filesystem::path file) : file_(std::move(file)) {}
 
-  // A fresh description of the file: locks belong to it.
-  Result<UniqueFd> OpenFile() const {
+  // The file, opened once: the threads of this process keep their order by themselves, so that all of its locks may
+  // belong to one description.
+  Result<std::shared_ptr<const OpenFile>> File() {
+    const std::lock_guard lock(mutex_);
+    if (open_) return open_;
     std::error_code ignored;  // Opening says what is wrong.
     std::filesystem::create_directories(file_.parent_path(), ignored);
     UniqueFd fd{::open(file_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600)};
-    if (!fd) return FromErrno(errno, IsFullOrReadOnly(errno) ? kUnwritable : kUnusable, "opening " + file_.string());
-    return fd;
+    struct stat status{};
+    if (!fd || ::fstat(fd.get(), &status) != 0) {
+      return FromErrno(errno, IsFullOrReadOnly(errno) ? kUnwritable : kUnusable, "opening " + file_.string());
+    }
+    open_ = std::make_shared<const OpenFile>(OpenFile{std::move(fd), status.st_dev, status.st_ino});
+    return open_;
   }
 
-  // Whether `fd` is still the file that others will open.
-  bool IsCurrent(int fd) const {
-    struct stat ours{};
+  // Whether it is still the file that others will open. If not, the next File() is another.
+  bool IsCurrent(const std::shared_ptr<const OpenFile>& file) {
     struct stat there{};
-    if (::fstat(fd, &ours) != 0 || ::lstat(file_.c_str(), &there) != 0) return false;
-    return ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+    if (::lstat(file_.c_str(), &there) == 0 && file->device == there.st_dev && file->inode == there.st_ino) return true;
+    const std::lock_guard lock(mutex_);
+    if (open_ == file) open_ = nullptr;
+    return false;
   }
 
   const std::filesystem::path& file() const { return file_; }
@@ -84,6 +99,8 @@ class Leases::Table {
  private:
   const std::filesystem::path file_;
   Turns turns_;
+  std::mutex mutex_;  // Guards open_.
+  std::shared_ptr<const OpenFile> open_;
 };
 
 // Leaves the kernel's locks before the queue, so that the next thread finds them free.
@@ -92,37 +109,44 @@ struct Lease::Held {
   Held(const Held&) = delete;
   Held& operator=(const Held&) = delete;
   ~Held() {
-    // Closing is not enough while a child that was just forked still has the description.
-    struct flock everything{};
-    everything.l_type = F_UNLCK;
-    if (fd) ::fcntl(fd.get(), F_OFD_SETLK, &everything);
-    fd.Reset();
+    Unlock();
     for (const off_t place : places) table->turns().Leave(place);
   }
 
   std::shared_ptr<Leases::Table> table;
-  UniqueFd fd;
+  std::shared_ptr<const OpenFile> file;
   std::vector<off_t> places;  // Those entered so far.
 
   // All places of `wanted` in their order, first in this process, then among processes.
   Result<void> Take(const std::map<off_t, std::string>& wanted, Deadline deadline) {
+    if (wanted.empty()) return {};
     for (const auto& [place, name] : wanted) {
       if (!table->turns().Enter(place, deadline)) return TimedOut(name);
       places.push_back(place);
     }
-    do {
-      auto opened = table->OpenFile();
+    for (;;) {
+      auto opened = table->File();
       // Nobody can journal anything there either, so no other process can prepare; and Unprepare must go on.
       if (!opened && opened.error().code() == kUnwritable) return {};
-      TESSERA_ASSIGN(fd, std::move(opened));
+      TESSERA_ASSIGN(file, std::move(opened));
       for (const auto& [place, name] : wanted) TESSERA_TRY(TakeByte(place, name, deadline));
-    } while (!table->IsCurrent(fd.get()));  // Removed meanwhile: such a lock keeps nobody out.
-    return {};
+      if (table->IsCurrent(file)) return {};
+      Unlock();  // Removed meanwhile: such a lock keeps nobody out.
+    }
+  }
+
+  void Unlock() {
+    for (const off_t place : places) {
+      struct flock lock = ByteAt(place);
+      lock.l_type = F_UNLCK;
+      if (file) ::fcntl(file->fd.get(), F_OFD_SETLK, &lock);
+    }
+    file = nullptr;
   }
 
   Result<void> TakeByte(off_t place, const std::string& name, Deadline deadline) const {
     for (std::chrono::microseconds pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
-      TESSERA_ASSIGN(const bool taken, TryByte(fd.get(), place));
+      TESSERA_ASSIGN(const bool taken, TryByte(file->fd.get(), place));
       if (taken) return {};
       const auto now = std::chrono::steady_clock::now();
       if (now >= deadline) return TimedOut(name);

@@ -30,11 +30,12 @@ constexpr int kSafely = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;  // Neve
 constexpr mode_t kPrivate = 0600;
 constexpr auto kPatience = 10s;
 
-bool IsSame(int fd, int directory, const char* name) {
-  struct stat ours{};
-  struct stat there{};
-  if (::fstat(fd, &ours) != 0 || ::fstatat(directory, name, &there, AT_SYMLINK_NOFOLLOW) != 0) return false;
-  return ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+FileId IdOf(const struct stat& status) { return {status.st_dev, status.st_ino}; }
+
+// Of an open file.
+FileId IdOf(int fd) {
+  struct stat status{};
+  return ::fstat(fd, &status) == 0 ? IdOf(status) : FileId();
 }
 
 int SetLock(int fd, int type) {
@@ -91,10 +92,11 @@ Result<void> Store::OpenDirectory() {
 }
 
 Result<void> Store::OpenLockFile() {
+  if (lock_file_) return {};
   TESSERA_TRY(OpenDirectory());
-  if (lock_file_ && IsSame(lock_file_.get(), directory_.get(), kLockFile)) return {};
   lock_file_.Reset(::openat(directory_.get(), kLockFile, O_RDWR | O_CREAT | kSafely, kPrivate));
   if (!lock_file_) return std::unexpected(Failure(errno, "opening journal.lock"));
+  lock_id_ = IdOf(lock_file_.get());
   return {};
 }
 
@@ -103,9 +105,11 @@ Result<Store::Lock> Store::Acquire() {
   for (auto pause = 50us;; pause = std::min(pause * 2, std::chrono::microseconds(5ms))) {
     TESSERA_TRY(OpenLockFile());
     if (SetLock(lock_file_.get(), F_WRLCK) == 0) {
-      Lock lock(lock_file_.get());
       // A lock on a file that somebody removed meanwhile keeps nobody out.
-      if (IsSame(lock_file_.get(), directory_.get(), kLockFile)) return lock;
+      struct stat there{};
+      const bool is_there = ::fstatat(directory_.get(), kLockFile, &there, AT_SYMLINK_NOFOLLOW) == 0;
+      if (is_there && IdOf(there) == lock_id_) return Lock(lock_file_.get());
+      lock_file_.Reset();
       continue;
     }
     if (errno != EAGAIN && errno != EACCES && errno != EINTR) {
@@ -119,12 +123,14 @@ Result<Store::Lock> Store::Acquire() {
   }
 }
 
-Store::Change Store::Look() const {
-  if (!file_) return Change::kReplaced;
-  if (IsSame(file_->get(), directory_.get(), kFile)) return Change::kNone;
+Store::Sight Store::Look() const {
+  if (!file_) return {};
   struct stat there{};
-  const bool missing = ::fstatat(directory_.get(), kFile, &there, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
-  return missing ? Change::kMissing : Change::kReplaced;
+  if (::fstatat(directory_.get(), kFile, &there, AT_SYMLINK_NOFOLLOW) != 0) {
+    return {errno == ENOENT ? Change::kMissing : Change::kReplaced, 0};
+  }
+  if (IdOf(there) != file_id_) return {};
+  return {Change::kNone, static_cast<std::uint64_t>(there.st_size)};
 }
 
 Result<void> Store::Open(bool writable) {
@@ -138,6 +144,7 @@ Result<void> Store::Open(bool writable) {
     if (::fsync(directory_.get()) != 0) return std::unexpected(Failure(errno, "syncing the directory"));
     ::unlinkat(directory_.get(), kNewFile, 0);
   }
+  file_id_ = IdOf(fd.get());
   file_ = std::make_shared<const UniqueFd>(std::move(fd));
   writable_ = writable;
   reserved_until_ = 0;
@@ -225,6 +232,7 @@ Result<std::uint64_t> Store::Rewrite(std::span<const Span> lines) {
   }
   file_ = nullptr;  // Should the last step fail, whoever looks next opens and reads the new one.
   if (::fsync(directory) != 0) return std::unexpected(Failure(errno, "syncing the directory"));
+  file_id_ = IdOf(fd.get());
   file_ = std::make_shared<const UniqueFd>(std::move(fd));
   writable_ = true;
   reserved_until_ = 0;

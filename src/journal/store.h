@@ -17,6 +17,13 @@
 namespace tessera::journal {
 
 // Not thread-safe: its owner has a mutex.
+// Tells a file from another one that took its name.
+struct FileId {
+  dev_t device = 0;
+  ino_t inode = 0;
+  bool operator==(const FileId&) const = default;
+};
+
 class Store {
  public:
   using File = std::shared_ptr<const UniqueFd>;
@@ -40,7 +47,11 @@ class Store {
 
   // What happened to the file since it was opened.
   enum class Change : std::uint8_t { kNone, kReplaced, kMissing };
-  Change Look() const;
+  struct Sight {
+    Change change = Change::kReplaced;
+    std::uint64_t size = 0;  // When it is still the same file.
+  };
+  Sight Look() const;
 
   // Opens the file that is there now; makes it when `writable`.
   Result<void> Open(bool writable);
@@ -72,6 +83,7 @@ class Store {
   const std::filesystem::path path_;
   UniqueFd directory_, lock_file_;
   File file_;
+  FileId lock_id_, file_id_;
   bool writable_ = false;
   std::uint64_t reserved_until_ = 0;  // In file_.
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <random>
 
 namespace tessera::kube {
 
@@ -31,8 +32,9 @@ std::chrono::milliseconds Backoff::Next() {
 }
 
 std::chrono::milliseconds Backoff::Jitter(std::chrono::milliseconds about) {
+  thread_local std::minstd_rand random{std::random_device{}()};  // Seeding is slow, and most requests never wait.
   std::uniform_int_distribution<std::int64_t> between(about.count() / 2, about.count());
-  return std::chrono::milliseconds(between(random_));
+  return std::chrono::milliseconds(between(random));
 }
 
 bool PauseUntil(Time until, const std::stop_token& stop) {

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <mutex>
-#include <random>
 #include <stop_token>
 
 namespace tessera::kube {
@@ -46,7 +45,6 @@ class Backoff {
  private:
   const std::chrono::milliseconds from_, to_;
   std::chrono::milliseconds current_;
-  std::minstd_rand random_{std::random_device{}()};
 };
 
 // Waits until then; false when `stop` was requested first.

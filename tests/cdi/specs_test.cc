@@ -99,7 +99,7 @@ TEST(ClaimSpec, TwoGpusAreGolden) {
     device.hardware = {.gpu_uuid = gpu.uuid, .bus_id = gpu.bus_id, .gpu_minor = gpu.minor};
     claim.devices.push_back(device);
   }
-  const auto spec = cdi::MakeClaimSpec(RootsOf(root, "/"), kHook, claim);
+  const auto spec = cdi::MakeClaimSpec(RootsOf(root, "/"), {}, claim);
   ASSERT_TRUE(spec.has_value()) << spec.error().Text();
   EXPECT_TRUE(MatchesGolden(Text(*spec, machine.majors), "cdi/claim-two-gpus.yaml"));
 }
@@ -119,7 +119,7 @@ TEST(ClaimSpec, EveryMigDeviceOfAMachineIsGolden) {
       }
     }
   }
-  const auto spec = cdi::MakeClaimSpec(RootsOf(root, "/run/nvidia/driver"), kHook, claim);
+  const auto spec = cdi::MakeClaimSpec(RootsOf(root, "/run/nvidia/driver"), {}, claim);
   ASSERT_TRUE(spec.has_value()) << spec.error().Text();
   EXPECT_TRUE(MatchesGolden(Text(*spec, machine.majors), "cdi/claim-mig.yaml"));
 }
@@ -129,8 +129,7 @@ TEST(ClaimSpec, AnUnpluggedGpuIsNamed) {
   api::PreparedDevice device;
   device.name = "gpu-0";
   device.hardware.gpu_minor = 0;
-  const auto spec =
-      cdi::MakeClaimSpec(RootsOf(root, "/"), kHook, {.claim = {"default", "a", kUid}, .devices = {device}});
+  const auto spec = cdi::MakeClaimSpec(RootsOf(root, "/"), {}, {.claim = {"default", "a", kUid}, .devices = {device}});
   ASSERT_FALSE(spec.has_value());
   EXPECT_EQ(spec.error().code(), "DeviceNodeMissing");
 }

@@ -101,6 +101,19 @@ TEST(Claims, LostCdiFilesComeBack) {
   EXPECT_THAT(node.CdiFiles(), SizeIs(2));
 }
 
+TEST(Claims, AreRebuiltFromTheirFilesBeforeAnythingIsServed) {
+  Node node;
+  auto plugin = node.StartReady();
+  const auto first = node.MakeClaim("first", {"gpu-0"});
+  ASSERT_TRUE(node.Prepare(first).ok());
+  plugin.reset();
+  ASSERT_TRUE(fs::remove(node.plugin_dir() / "journal"));
+  node.api().faults().Add({.method = "GET", .path = "/resourceclaims/first", .times = -1});  // Nobody can confirm it.
+  plugin = node.StartReady();
+  const auto refused = node.Prepare(node.MakeClaim("second", {"gpu-0"}));
+  EXPECT_THAT(refused.error, HasSubstr("gpu-0 is prepared for claim default/first"));
+}
+
 TEST(Claims, SeveralInOneCallAreAnsweredEach) {
   Node node;
   const auto plugin = node.StartReady();

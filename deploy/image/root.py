@@ -120,7 +120,8 @@ def _add_libraries(root: Root, package: Package, wanted: tuple[str, ...]) -> Non
 
 def _certificates(package: Package) -> bytes:
     """Of the package's files, and not this machine's bundle: that one may hold a certificate of its owner's."""
-    files = sorted(path for path in debian.paths(package) if path.endswith(".crt"))
+    folder = "/usr/share/ca-certificates/"
+    files = sorted(path for path in debian.paths(package) if path.startswith(folder) and path.endswith(".crt"))
     return b"".join(debian.content(package, path).rstrip(b"\n") + b"\n" for path in files)
 
 
@@ -135,6 +136,5 @@ def add_licences(root: Root, packages: Iterable[Package], own: bytes) -> None:
         root.add_file(f"usr/share/doc/{package.name}/copyright", text.encode())
         texts |= licences.common(text)
     for name in sorted(texts):
-        path = os.path.realpath(f"/usr/share/common-licenses/{name}")
-        if os.path.exists(path):
-            root.add_file(f"usr/share/common-licenses/{name}", Path(path).read_bytes())
+        path = f"/usr/share/common-licenses/{name}"
+        root.add_file(path, debian.content(debian.package(BASE), os.path.realpath(path)))

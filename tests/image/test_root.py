@@ -67,7 +67,7 @@ def test_hook_needs_nothing_because_it_runs_on_the_host(root: Path) -> None:
     assert "(NEEDED)" not in readelf(hook, "--dynamic")
 
 
-# What `readelf -d libnvidia-ml.so.1` names in drivers R470 to R580, and what glibc loads by name.
+# What `readelf -d libnvidia-ml.so.1` of driver 580 names, and what glibc loads when a library ends a thread.
 NVIDIA_NEEDS = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libgcc_s.so.1")
 
 

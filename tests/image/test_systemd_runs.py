@@ -31,9 +31,9 @@ def eventually(holds: Callable[[], bool], what: str) -> None:
 class Host:
     """A host that runs systemd, seen from outside."""
 
-    def __init__(self, init: int, log: Path) -> None:
+    def __init__(self, init: int, logs: Path) -> None:
         self._init = init
-        self._log = log
+        self._logs = logs
 
     def run(self, *command: str) -> str:
         inside = ["nsenter", f"--target={self._init}", "--mount", "--pid", "--ipc", "--uts", "--cgroup", *command]
@@ -47,13 +47,13 @@ class Host:
 
     def wait(self, **properties: str) -> None:
         for name, value in properties.items():
-            eventually(lambda: self.show(name) == value, f"{name} does not become {value}; see {self._log}")
+            eventually(lambda: self.show(name) == value, f"{name} does not become {value}; see {self._logs}/*.log")
 
     def exists(self, path: Path) -> bool:
         return Path(f"/proc/{self._init}/root{path}").exists()
 
     def wait_for(self, path: Path) -> None:
-        eventually(lambda: self.exists(path), f"{path} does not appear; see {self._log}")
+        eventually(lambda: self.exists(path), f"{path} does not appear; see {self._logs}/*.log")
 
 
 @pytest.fixture
@@ -93,7 +93,8 @@ def lay_out(folder: Path, kubeconfig: Path) -> None:
     shutil.copy(kubeconfig, folder / "etc/tessera/kubeconfig")
     (folder / "etc/tessera/kubelet-plugin.env").write_text("NODE_NAME=node-a\n")
     shutil.copy(SOURCE / "deploy/systemd" / UNIT, folder / "units")
-    (folder / f"units/{UNIT}.d/test.conf").write_text("[Service]\nWatchdogSec=6s\nStandardError=inherit\n")
+    log = folder.with_name("plugin.log")
+    (folder / f"units/{UNIT}.d/test.conf").write_text(f"[Service]\nWatchdogSec=6s\nStandardError=append:{log}\n")
     for name in ("sysinit", "basic", "shutdown"):
         (folder / f"units/{name}.target").write_text("[Unit]\nDefaultDependencies=no\n")
     (folder / "units/test.target").write_text(f"[Unit]\nDefaultDependencies=no\nWants={UNIT}\n")
@@ -105,15 +106,15 @@ def host(tmp_path: Path, kubeconfig: Path, cgroup: Path) -> Iterator[Host]:
     namespaces = ["--pid", "--mount", "--uts", "--ipc", "--cgroup", "--mount-proc", "--propagation=private"]
     boot = [str(SOURCE / "tests/image/boot-systemd"), str(tmp_path / "host")]
     command = ["unshare", "--fork", "--kill-child", *namespaces, *boot]
-    log = tmp_path / "systemd.log"
 
     def join_cgroup() -> None:
         (cgroup / "cgroup.procs").write_text("0")
 
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, preexec_fn=join_cgroup) as outer:
+    log = (tmp_path / "boot.log").open("wb")
+    with log, subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=join_cgroup) as outer:
         children = Path(f"/proc/{outer.pid}/task/{outer.pid}/children")
         eventually(lambda: bool(children.read_text().split()), "unshare has started nothing")
-        started = Host(int(children.read_text().split()[0]), log)
+        started = Host(int(children.read_text().split()[0]), tmp_path)
         try:
             started.wait(ActiveState="active")
             yield started

@@ -87,6 +87,21 @@ def test_programs_start_in_the_root_without_privileges(root: Path, packed: Packe
     assert done.stdout.strip() == f"{program} {packed.sbom['packages'][0]['versionInfo']}"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="changing the root needs root")
+def test_nvml_is_loaded_from_the_node_into_the_root(packed: Packed, tmp_path: Path) -> None:
+    """As in a pod: the node's driver is below /driver-root, and its library finds what it needs in the image."""
+    inside = packed.unpack(tmp_path)
+    machine = ["--quiet", "--profile=dgx-h100", f"--root={inside}/driver-root"]
+    subprocess.run([str(BUILD / "bin/tessera-sim"), "create", *machine], check=True)
+    for folder in ("proc", "dev"):
+        (inside / folder).mkdir()
+    os.mknod(inside / "dev/null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    namespaces = ["unshare", "--fork", "--pid", "--mount", f"--mount-proc={inside}/proc", "chroot", str(inside)]
+    devices = ["/usr/bin/tessera", "devices", "--driver-root=/driver-root", "--sysfs-root=/driver-root/sys"]
+    done = subprocess.run([*namespaces, *devices], check=True, capture_output=True, text=True)
+    assert done.stdout.count("NVIDIA H100 80GB HBM3") == 8, done.stdout
+
+
 def test_certificates_are_the_packages_and_nobody_elses(root: Path) -> None:
     bundle = root / "etc/ssl/certs/ca-certificates.crt"
     shipped = list(Path("/usr/share/ca-certificates/mozilla").glob("*.crt"))

@@ -7,7 +7,7 @@ TESTS  ?=
 space  := $(subst ,, )
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check install lint format format-check bench clean help
+.PHONY: all demo test check install lint format format-check bench image image-test clean help
 
 all: ## Build the release programs into build/bin
 	@tools/setup build
@@ -47,6 +47,15 @@ format-check: ## Fail when a source is not formatted
 bench: ## Measure; results also as build/bench/*.json
 	@tools/setup build
 	@tools/bench
+
+image: all ## Pack the programs into build/image: an OCI image archive, its root, its SBOM
+	@tools/setup image
+	@deploy/image/build_image.py
+
+image-test: image ## Test the image, and the systemd unit
+	@tools/setup image-test
+	@MYPYPATH=deploy/image:tests/image mypy --strict --cache-dir build/mypy deploy/image tests/image
+	@PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m pytest -p no:cacheprovider --quiet tests/image
 
 clean: ## Remove everything that was built
 	rm -rf build

@@ -9,9 +9,9 @@ Each definition renders nothing, or one message.
 {{- range $key := $keys }}
 {{- with index $.Values $key }}
 {{- $inner := . -}}
-{{- if eq $key "charts" }}{{ $inner = first (values .) | default dict }}{{ end -}}
-{{- $inner = deepCopy $inner -}}
-{{- $_ := set $inner "image" (dict "repository" "REGISTRY/tessera") -}}
+{{- if eq $key "charts" }}{{ $inner = first (values .) }}{{ end -}}
+{{- if not (kindIs "map" $inner) }}{{ $inner = dict }}{{ end -}}
+{{- $inner = omit $inner "image" | merge (dict "image" (dict "repository" "REGISTRY/tessera")) -}}
 values below "{{ $key }}:" reach no template. Write them at the top level, with Tessera's image:
 
 {{ toYaml $inner | indent 2 }}
@@ -98,7 +98,7 @@ nvidiaCtkPath is a value of old releases of the Go driver. The hook program come
 {{- end }}
 
 {{- define "tessera.refuse.namespace" -}}
-{{- if kindIs "string" .Values.namespace -}}
+{{- if index .Values "namespace" -}}
 namespace is no value. Give it to Helm, or, for objects in another namespace than the release:
 
   namespaceOverride: {{ .Values.namespace }}

@@ -71,9 +71,9 @@ def render_text(*arguments, **keywords) -> str:
 def render(*arguments, **keywords) -> dict[tuple[str, str], dict]:
     """The objects, by kind and name."""
     documents = [d for d in yaml.safe_load_all(render_text(*arguments, **keywords)) if d]
-    objects = {(d["kind"], d["metadata"]["name"]): d for d in documents}
-    assert len(objects) == len(documents), "two objects have the same kind and name"
-    return objects
+    identities = {(d["kind"], d["metadata"].get("namespace"), d["metadata"]["name"]) for d in documents}
+    assert len(identities) == len(documents), "an object is rendered twice"
+    return {(d["kind"], d["metadata"]["name"]): d for d in documents}
 
 
 def refusal(*arguments, **keywords) -> str:

@@ -9,6 +9,10 @@ from typing import Any
 
 import yaml
 
+Object = dict[str, Any]
+Objects = dict[tuple[str, str], Object]  # By kind and name.
+Values = dict[str, Any] | Path | None
+
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy/helm/tessera"
 HERE = Path(__file__).resolve().parent
@@ -38,7 +42,9 @@ class Cluster:
     apis: list[str] = field(default_factory=list)
 
 
-def run_helm(command: list[str], values: dict[str, Any] | Path | None, cluster: Cluster, namespace: str):
+def run_helm(
+    command: list[str], values: Values, cluster: Cluster, namespace: str
+) -> subprocess.CompletedProcess[str]:
     arguments = [helm(), *command, "--namespace", namespace, "--kube-version", cluster.version]
     text = None
     if isinstance(values, Path):
@@ -50,11 +56,8 @@ def run_helm(command: list[str], values: dict[str, Any] | Path | None, cluster: 
 
 
 def template(
-    values: dict[str, Any] | Path | None = None,
-    cluster: Cluster | None = None,
-    namespace: str = "tessera",
-    release: str = "tessera",
-):
+    values: Values = None, cluster: Cluster | None = None, namespace: str = "tessera", release: str = "tessera"
+) -> subprocess.CompletedProcess[str]:
     cluster = cluster or Cluster()
     command = ["template", release, str(CHART)]
     for api in cluster.apis:
@@ -62,42 +65,41 @@ def template(
     return run_helm(command, values, cluster, namespace)
 
 
-def render_text(*arguments, **keywords) -> str:
+def render_text(*arguments: Any, **keywords: Any) -> str:
     result = template(*arguments, **keywords)
     assert result.returncode == 0, result.stderr
     return result.stdout
 
 
-def render(*arguments, **keywords) -> dict[tuple[str, str], dict]:
-    """The objects, by kind and name."""
+def render(*arguments: Any, **keywords: Any) -> Objects:
     documents = [d for d in yaml.safe_load_all(render_text(*arguments, **keywords)) if d]
     identities = {(d["kind"], d["metadata"].get("namespace"), d["metadata"]["name"]) for d in documents}
     assert len(identities) == len(documents), "an object is rendered twice"
     return {(d["kind"], d["metadata"]["name"]): d for d in documents}
 
 
-def refusal(*arguments, **keywords) -> str:
+def refusal(*arguments: Any, **keywords: Any) -> str:
     """What Helm says of values that it does not take."""
     result = template(*arguments, **keywords)
     assert result.returncode != 0, "these values were taken"
     return result.stderr
 
 
-def one(objects: dict[tuple[str, str], dict], kind: str) -> dict:
+def one(objects: Objects, kind: str) -> Object:
     found = [o for (k, _), o in objects.items() if k == kind]
     assert len(found) == 1, f"{len(found)} objects of kind {kind}"
     return found[0]
 
 
-def pod(objects: dict[tuple[str, str], dict]) -> dict:
+def pod(objects: Objects) -> Object:
     return one(objects, "DaemonSet")["spec"]["template"]["spec"]
 
 
-def container(objects: dict[tuple[str, str], dict]) -> dict:
+def container(objects: Objects) -> Object:
     (only,) = pod(objects)["containers"]
     return only
 
 
-def environment(objects: dict[tuple[str, str], dict]) -> dict[str, str]:
+def environment(objects: Objects) -> dict[str, str]:
     """Variables with a text of their own."""
     return {e["name"]: e["value"] for e in container(objects)["env"] if "value" in e}

@@ -21,7 +21,7 @@ def render_case(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_renders_as_recorded(name: str):
+def test_renders_as_recorded(name: str) -> None:
     golden = HERE / "golden" / f"{name}.yaml"
     text = render_case(name)
     if os.environ.get("UPDATE_GOLDEN") == "1":
@@ -30,12 +30,12 @@ def test_renders_as_recorded(name: str):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_rendering_twice_gives_no_difference(name: str):
+def test_rendering_twice_gives_no_difference(name: str) -> None:
     assert render_case(name) == render_case(name)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_helm_lint_finds_nothing(name: str):
+def test_helm_lint_finds_nothing(name: str) -> None:
     file, cluster = CASES[name]
     values = HERE / "values" / file if file else None
     result = run_helm(["lint", "--strict", str(CHART)], values, cluster, "tessera")

@@ -2,13 +2,14 @@
 
 import re
 import textwrap
+from typing import Any
 
 import pytest
 import yaml
 from chart import HERE, Cluster, refusal, render
 
 # Values, and what the message must say.
-CASES = {
+CASES: dict[str, tuple[dict[str, Any], str]] = {
     "Go image of v25": (
         {"image": {"repository": "nvcr.io/nvidia/k8s-dra-driver-gpu"}},
         "\"nvcr.io/nvidia/k8s-dra-driver-gpu\" is the Go driver's image",
@@ -54,17 +55,17 @@ CASES = {
 }
 
 
-def suggested(message: str) -> dict:
+def suggested(message: str) -> dict[str, Any]:
     """The YAML that a message shows, indented by two, all of its blocks as one."""
     blocks = re.findall(r"(?:^  .*\n)+", message, re.MULTILINE)
     assert blocks, message
-    values: dict = {}
+    values: dict[str, Any] = {}
     for block in blocks:
         values |= yaml.safe_load(textwrap.dedent(block))
     return values
 
 
-def merged(base: dict, top: dict) -> dict:
+def merged(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
     """As Helm merges a second values file."""
     result = dict(base)
     for key, value in top.items():
@@ -74,39 +75,40 @@ def merged(base: dict, top: dict) -> dict:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_refused_with_the_reason(name: str):
+def test_refused_with_the_reason(name: str) -> None:
     values, reason = CASES[name]
     assert reason in refusal(values)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_the_message_shows_is_taken(name: str):
+def test_what_the_message_shows_is_taken(name: str) -> None:
     values, _ = CASES[name]
     correction = suggested(refusal(values))
     removed = {"charts", "namespace", "nvidiaCtkPath", "nvidia-dra-driver-gpu", "dra-driver-nvidia-gpu"}
     render(merged({k: v for k, v in values.items() if k not in removed}, correction))
 
 
-def test_the_guides_values_are_shown_at_the_right_level_with_our_image():
+def test_the_guides_values_are_shown_at_the_right_level_with_our_image() -> None:
     file = HERE / "values" / "guide-as-printed.yaml"
     correction = suggested(refusal(file))
     (printed,) = yaml.safe_load(file.read_text())["charts"].values()
     assert correction == printed | {"image": {"repository": "REGISTRY/tessera"}}
 
 
-def test_everything_wrong_is_told_at_once():
-    message = refusal({"webhook": {"enabled": True}, "consumableShares": "memory", "featureGates": {"MPSSupport": True}})
+def test_everything_wrong_is_told_at_once() -> None:
+    gates = {"featureGates": {"MPSSupport": True}}
+    message = refusal({"webhook": {"enabled": True}, "consumableShares": "memory"} | gates)
     for reason in ("webhook is not served", "consumable shares are not served", "MPSSupport"):
         assert reason in message
 
 
-def test_the_default_namespace_needs_insistence():
+def test_the_default_namespace_needs_insistence() -> None:
     assert 'does not belong into the namespace "default"' in refusal(namespace="default")
     render({"allowDefaultNamespace": True}, namespace="default")
     render({"namespaceOverride": "gpu"}, namespace="default")
 
 
-def test_a_surge_is_refused_where_kubelets_know_one_instance():
+def test_a_surge_is_refused_where_kubelets_know_one_instance() -> None:
     values = {"kubeletPlugin": {"updateStrategy": {"rollingUpdate": {"maxSurge": "10%"}}}}
     assert "kubelets before 1.33" in refusal(values, Cluster("1.32.2"))
     render(values, Cluster("1.33.0"))

@@ -5,6 +5,9 @@ import importlib.util
 import json
 import re
 import subprocess
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
 
 import pytest
 import yaml
@@ -32,37 +35,39 @@ WRONG = {
 }
 
 
-def generator():
+def generator() -> ModuleType:
     """tools/chart-readme as a module; it has no suffix."""
     loader = importlib.machinery.SourceFileLoader("chart_readme", str(ROOT / "tools/chart-readme"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
     return module
 
 
-def at(values: dict, path: str):
+def at(values: Any, path: str) -> Any:
     for key in path.split("."):
         values = values[key]
     return values
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_value_is_refused_by_its_path(name: str):
+def test_a_wrong_value_is_refused_by_its_path(name: str) -> None:
     values, path = WRONG[name]
     message = refusal(values)
     assert "values don't meet the specifications of the schema" in message
     assert path in message
 
 
-def test_values_are_the_schemas_defaults():
+def test_values_are_the_schemas_defaults() -> None:
     defaults = {p: leaf["default"] for p, leaf in generator().leaves(SCHEMA) if "default" in leaf}
     assert {p: at(VALUES, p) for p in defaults} == defaults
 
 
-def test_every_value_is_in_the_schema_with_its_default():
+def test_every_value_is_in_the_schema_with_its_default() -> None:
     known = {p for p, leaf in generator().leaves(SCHEMA) if "default" in leaf}
 
-    def unknown(values: dict, path: str = ""):
+    def unknown(values: dict[str, Any], path: str = "") -> Iterator[str]:
         for key, value in values.items():
             here = f"{path}{key}"
             if here in known:
@@ -75,12 +80,12 @@ def test_every_value_is_in_the_schema_with_its_default():
     assert list(unknown(VALUES)) == []
 
 
-def test_the_readme_is_current():
+def test_the_readme_is_current() -> None:
     result = subprocess.run([ROOT / "tools/chart-readme", "--check"], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
 
 
-def test_the_readme_names_what_is_rendered():
+def test_the_readme_names_what_is_rendered() -> None:
     everything = yaml.safe_load((CHART.parents[2] / "tests/chart/values/everything.yaml").read_text())
     everything["openshift"] = {"scc": "always"}
     readme = (CHART / "README.md").read_text().split("## What it installs")[1].split("### The pod")[0]
@@ -88,7 +93,7 @@ def test_the_readme_names_what_is_rendered():
         assert kind in readme, f"{kind} is rendered, and the README does not say when"
 
 
-def test_feature_gates_are_the_plugins():
+def test_feature_gates_are_the_plugins() -> None:
     source = (ROOT / "src/cmd/tessera-kubelet-plugin/feature_gates.cc").read_text()
     gates = dict(re.findall(r'Gate\{"(\w+)", (true|false)\}', source))
     assert set(SCHEMA["properties"]["featureGates"]["properties"]) == set(gates)
@@ -99,7 +104,7 @@ def test_feature_gates_are_the_plugins():
             assert f"not served yet: {gate}" in refusal({"featureGates": {gate: True}})
 
 
-def test_the_charts_version_is_the_programs():
+def test_the_charts_version_is_the_programs() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
-    version = re.search(r"project\(tessera VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+    (version,) = re.findall(r"project\(tessera VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())
     assert (chart["version"], chart["appVersion"]) == (version, version)

@@ -57,8 +57,8 @@ app.kubernetes.io/component: kubelet-plugin
 {{- end }}
 
 {{/*
-A pod's labels. The chart's version is not among them, so that only what changes the pod replaces it; the selector's win,
-because the DaemonSet must select its own pods.
+A pod's labels. The chart's version is not among them, so that only what changes the pod replaces it. The selector's
+win, because the DaemonSet must select its own pods.
 */}}
 {{- define "tessera.podLabels" -}}
 {{- $own := dict

@@ -52,8 +52,8 @@ rollingUpdate:
 {{- end }}
 
 {{/*
-The host directory mounted at /driver-root. Of a root below "/" it is the parent: a driver container that restarts mounts
-its root anew, and a mount of the root itself would go on showing the old one.
+The host directory mounted at /driver-root. Of a root below "/" it is the parent: a driver container that restarts
+mounts its root anew, and a mount of the root itself would go on showing the old one.
 */}}
 {{- define "tessera.driverMount" -}}
 {{- $root := .Values.nvidiaDriverRoot | default "/" | clean -}}
@@ -70,42 +70,41 @@ its root anew, and a mount of the root itself would go on showing the old one.
 {{- printf "%s/pod-resources" (dir (clean .Values.kubeletPlugin.kubeletPluginsDirectoryPath)) -}}
 {{- end }}
 
-{{/* Name and text of each variable; none is rendered twice, so that a variable of the user's replaces ours. */}}
-{{- define "tessera.env" -}}
+{{/* The variables that follow from the values, as a map. */}}
+{{- define "tessera.variables" -}}
 {{- $plugin := .Values.kubeletPlugin -}}
-{{- $own := dict
+{{- $all := dict
   "CDI_ROOT" .Values.cdiRoot
-  "KUBELET_REGISTRAR_DIRECTORY_PATH" $plugin.kubeletRegistrarDirectoryPath
-  "KUBELET_PLUGINS_DIRECTORY_PATH" $plugin.kubeletPluginsDirectoryPath
-  "KUBE_API_QPS" (toString .Values.kubeAPI.qps)
-  "KUBE_API_BURST" (toString .Values.kubeAPI.burst)
+  "EXCLUDE_DEVICES" (join "," .Values.excludeDevices)
+  "HEALTHCHECK_PORT" (include "tessera.grpcPort" .)
   "KEEP_GO_CHECKPOINT" (toString .Values.keepGoCheckpoint)
-  "PERMANENT_ERRORS" (toString .Values.permanentErrors)
-  "LOG_VERBOSITY" (toString .Values.logVerbosity)
+  "KUBELET_PLUGINS_DIRECTORY_PATH" $plugin.kubeletPluginsDirectoryPath
+  "KUBELET_REGISTRAR_DIRECTORY_PATH" $plugin.kubeletRegistrarDirectoryPath
+  "KUBE_API_BURST" (toString .Values.kubeAPI.burst)
+  "KUBE_API_QPS" (toString .Values.kubeAPI.qps)
   "LOGGING_FORMAT" .Values.loggingFormat
-  "NVIDIA_VISIBLE_DEVICES" "void" -}}
+  "LOG_VERBOSITY" (toString .Values.logVerbosity)
+  "NVIDIA_CDI_HOOK_PATH" .Values.nvidiaCDIHookPath
+  "NVIDIA_VISIBLE_DEVICES" "void"
+  "PERMANENT_ERRORS" (toString .Values.permanentErrors) -}}
 {{- if .Values.nvidiaDriverRoot -}}
-{{- $_ := set $own "NVIDIA_DRIVER_ROOT" (clean .Values.nvidiaDriverRoot) -}}
-{{- $_ := set $own "DRIVER_ROOT_CTR_PATH" (include "tessera.driverRootInside" .) -}}
-{{- end -}}
-{{- if .Values.nvidiaCDIHookPath -}}
-{{- $_ := set $own "NVIDIA_CDI_HOOK_PATH" .Values.nvidiaCDIHookPath -}}
-{{- end -}}
-{{- if .Values.excludeDevices -}}
-{{- $_ := set $own "EXCLUDE_DEVICES" (join "," .Values.excludeDevices) -}}
-{{- end -}}
-{{- if .Values.featureGates -}}
-{{- $gates := list -}}
-{{- range $name, $on := .Values.featureGates }}{{ $gates = append $gates (printf "%s=%t" $name $on) }}{{ end -}}
-{{- $_ := set $own "FEATURE_GATES" (join "," $gates) -}}
+{{- $_ := set $all "NVIDIA_DRIVER_ROOT" (clean .Values.nvidiaDriverRoot) -}}
+{{- $_ := set $all "DRIVER_ROOT_CTR_PATH" (include "tessera.driverRootInside" .) -}}
 {{- end -}}
 {{- if and $plugin.metrics.enabled $plugin.metrics.gpuHttpEndpoint -}}
-{{- $_ := set $own "HTTP_ENDPOINT" $plugin.metrics.gpuHttpEndpoint -}}
-{{- $_ := set $own "METRICS_PATH" $plugin.metrics.metricsPath -}}
+{{- $_ := set $all "HTTP_ENDPOINT" $plugin.metrics.gpuHttpEndpoint -}}
+{{- $_ := set $all "METRICS_PATH" $plugin.metrics.metricsPath -}}
 {{- end -}}
-{{- with include "tessera.grpcPort" . }}{{ $_ := set $own "HEALTHCHECK_PORT" . }}{{ end -}}
+{{- $gates := list -}}
+{{- range $name, $on := .Values.featureGates }}{{ $gates = append $gates (printf "%s=%t" $name $on) }}{{ end -}}
+{{- $_ := set $all "FEATURE_GATES" (join "," $gates) -}}
+{{- toYaml $all -}}
+{{- end }}
+
+{{/* The container's variables. One of the user's replaces ours: the API server refuses to apply a name twice. */}}
+{{- define "tessera.env" -}}
 {{- $theirs := list -}}
-{{- range $plugin.containers.gpus.env }}{{ $theirs = append $theirs .name }}{{ end -}}
+{{- range .Values.kubeletPlugin.containers.gpus.env }}{{ $theirs = append $theirs .name }}{{ end -}}
 {{- $fields := dict "NODE_NAME" "spec.nodeName" -}}
 {{- if include "tessera.surges" . }}{{ $_ := set $fields "POD_UID" "metadata.uid" }}{{ end -}}
 {{- range $name, $path := $fields }}
@@ -116,13 +115,13 @@ its root anew, and a mount of the root itself would go on showing the old one.
       fieldPath: {{ $path }}
 {{- end }}
 {{- end }}
-{{- range $name, $text := $own }}
-{{- if not (has $name $theirs) }}
+{{- range $name, $text := include "tessera.variables" . | fromYaml }}
+{{- if and $text (not (has $name $theirs)) }}
 - name: {{ $name }}
   value: {{ $text | quote }}
 {{- end }}
 {{- end }}
-{{- with $plugin.containers.gpus.env }}
+{{- with .Values.kubeletPlugin.containers.gpus.env }}
 {{ toYaml . }}
 {{- end }}
 {{- end }}

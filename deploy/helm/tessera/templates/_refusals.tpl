@@ -115,8 +115,8 @@ or insist:
 
 {{- define "tessera.refuse.resourceApi" -}}
 {{- if not (include "tessera.resourceApiVersion" .) -}}
-the cluster serves no resource.k8s.io/v1, v1beta2 or v1beta1. From Kubernetes 1.34 on it is there; in 1.32 and 1.33 switch on
-the feature gate DynamicResourceAllocation and the API version. Where the cluster's APIs are not known (`helm template`):
+the cluster serves no resource.k8s.io/v1, v1beta2 or v1beta1. From Kubernetes 1.34 on it is there; in 1.32 and 1.33
+switch on the feature gate DynamicResourceAllocation and the API version. Where Helm cannot ask the cluster:
 
   resourceApiVersion: resource.k8s.io/v1
 {{- end }}

@@ -4,10 +4,11 @@ PREFIX ?= /usr/local
 PRESET ?= dev
 WERROR ?= OFF
 TESTS  ?=
+PYTHON ?= /usr/bin/python3
 space  := $(subst ,, )
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check install lint format format-check bench image image-test clean help
+.PHONY: all demo test check chart-test install lint format format-check bench image image-test clean help
 
 all: ## Build the release programs into build/bin
 	@tools/setup build
@@ -27,6 +28,11 @@ check: ## Build and run the tests of one preset (PRESET=dev, asan or tsan), or s
 	@cmake --preset $(PRESET) -DTESSERA_WERROR=$(WERROR) > build/$(PRESET).log 2>&1 || { cat build/$(PRESET).log; exit 1; }
 	cmake --build --preset $(PRESET) --parallel $(JOBS) $(if $(TESTS),--target $(TESTS))
 	ctest --preset $(PRESET) --parallel $(JOBS) $(if $(TESTS),--label-regex '^($(subst $(space),|,$(TESTS)))$$')
+
+chart-test: ## Render the Helm chart and test what comes out (HELM=... or helm in PATH)
+	@tools/setup chart
+	@cd tests/chart && mypy --cache-dir $(CURDIR)/build/mypy .
+	@$(PYTHON) -B -m pytest -q -p no:cacheprovider tests/chart
 
 install: ## Install what `make` built into $(DESTDIR)$(PREFIX)
 	@test -e build/release/bin/tessera || { echo "nothing is built yet: run make first"; exit 1; }

@@ -4,10 +4,12 @@
 #include <utility>
 
 #include "base/text.h"
+#include "cel/checker.h"
 #include "cel/evaluator.h"
 #include "cel/generator.h"
 #include "cel/parser.h"
 #include "cel/source.h"
+#include "cel/substitution.h"
 
 namespace tessera::cel {
 namespace {
@@ -22,6 +24,17 @@ std::unexpected<Error> CompileError(std::string_view expression, std::span<const
 }
 
 std::unexpected<Error> RuntimeError(std::string message) { return BadConfig("CelRuntimeError", std::move(message)); }
+
+CheckerOptions CheckerOptionsFor(const Environment& environment) {
+  return {.dyn_attributes = DeclaresAttributesDyn(environment),
+          .allow_multiple_allocations = HasAllowMultipleAllocations(environment)};
+}
+
+// Whether the expression's type may turn out to be a bool.
+bool IsAnswer(Type type, const Environment& environment) {
+  if (type->form == TypeForm::kDyn) return DeclaresAttributesDyn(environment);
+  return type->form == TypeForm::kAny || SameType(type, SimpleType(Kind::kBool));
+}
 
 // Which attribute Kubernetes of this release could not hand to an expression.
 std::string UnsupportedAttribute(const DeviceFacts& device, const Environment& environment) {
@@ -74,6 +87,13 @@ Result<DeviceSelector> Compile(std::string_view expression, const Environment& e
   const auto ast = Parse(expression, ParserOptionsFor(environment));
   if (!ast) return CompileError(expression, ast.error());
   const std::array variables{Variable{.name = "device", .type = SimpleType(Kind::kDevice)}};
+  const auto checked = Check(*ast, variables, FunctionsFor(environment), CheckerOptionsFor(environment));
+  if (!checked) return CompileError(expression, checked.error());
+  if (!IsAnswer(checked->result, environment)) {
+    return BadConfig("CelCompileError",
+                     Format("must evaluate to bool or the unknown type, not {}", ToString(checked->result)),
+                     "compare it with something, so that it says whether a device matches");
+  }
   auto compiled = std::make_shared<DeviceSelector::Compiled>();
   compiled->expression = expression;
   compiled->environment = environment;

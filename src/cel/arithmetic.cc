@@ -60,11 +60,14 @@ Value Add(Context& context, const Value& a, const Value& b) {
   if (a.kind() != b.kind()) return NoOverload();
   std::int64_t sum = 0;
   std::uint64_t unsigned_sum = 0;
+  bool overflow = false;
   switch (a.kind()) {
     case Kind::kInt:
-      return IntOr(__builtin_add_overflow(a.AsInt(), b.AsInt(), &sum), sum);
+      overflow = __builtin_add_overflow(a.AsInt(), b.AsInt(), &sum);
+      return IntOr(overflow, sum);
     case Kind::kUint:
-      return UintOr(__builtin_add_overflow(a.AsUint(), b.AsUint(), &unsigned_sum), unsigned_sum);
+      overflow = __builtin_add_overflow(a.AsUint(), b.AsUint(), &unsigned_sum);
+      return UintOr(overflow, unsigned_sum);
     case Kind::kDouble:
       return Value::Double(a.AsDouble() + b.AsDouble());
     case Kind::kString:
@@ -74,7 +77,8 @@ Value Add(Context& context, const Value& a, const Value& b) {
     case Kind::kList:
       return AddLists(context, a.AsList(), b.AsList());
     case Kind::kDuration:
-      return DurationOr(__builtin_add_overflow(a.AsNanos(), b.AsNanos(), &sum), sum);
+      overflow = __builtin_add_overflow(a.AsNanos(), b.AsNanos(), &sum);
+      return DurationOr(overflow, sum);
     default:
       return NoOverload();
   }
@@ -88,15 +92,19 @@ Value Subtract(const Value& a, const Value& b) {
   if (a.kind() != b.kind()) return NoOverload();
   std::int64_t difference = 0;
   std::uint64_t unsigned_difference = 0;
+  bool overflow = false;
   switch (a.kind()) {
     case Kind::kInt:
-      return IntOr(__builtin_sub_overflow(a.AsInt(), b.AsInt(), &difference), difference);
+      overflow = __builtin_sub_overflow(a.AsInt(), b.AsInt(), &difference);
+      return IntOr(overflow, difference);
     case Kind::kUint:
-      return UintOr(__builtin_sub_overflow(a.AsUint(), b.AsUint(), &unsigned_difference), unsigned_difference);
+      overflow = __builtin_sub_overflow(a.AsUint(), b.AsUint(), &unsigned_difference);
+      return UintOr(overflow, unsigned_difference);
     case Kind::kDouble:
       return Value::Double(a.AsDouble() - b.AsDouble());
     case Kind::kDuration:
-      return DurationOr(__builtin_sub_overflow(a.AsNanos(), b.AsNanos(), &difference), difference);
+      overflow = __builtin_sub_overflow(a.AsNanos(), b.AsNanos(), &difference);
+      return DurationOr(overflow, difference);
     case Kind::kTimestamp:
       return Between(a.AsTime(), b.AsTime());
     default:
@@ -108,11 +116,14 @@ Value Multiply(const Value& a, const Value& b) {
   if (a.kind() != b.kind()) return NoOverload();
   std::int64_t product = 0;
   std::uint64_t unsigned_product = 0;
+  bool overflow = false;
   switch (a.kind()) {
     case Kind::kInt:
-      return IntOr(__builtin_mul_overflow(a.AsInt(), b.AsInt(), &product), product);
+      overflow = __builtin_mul_overflow(a.AsInt(), b.AsInt(), &product);
+      return IntOr(overflow, product);
     case Kind::kUint:
-      return UintOr(__builtin_mul_overflow(a.AsUint(), b.AsUint(), &unsigned_product), unsigned_product);
+      overflow = __builtin_mul_overflow(a.AsUint(), b.AsUint(), &unsigned_product);
+      return UintOr(overflow, unsigned_product);
     case Kind::kDouble:
       return Value::Double(a.AsDouble() * b.AsDouble());
     default:
@@ -154,7 +165,8 @@ Value Negate(const Value& a) {
   if (a.Is(Kind::kDouble)) return Value::Double(-a.AsDouble());
   if (!a.Is(Kind::kInt)) return NoOverload();
   std::int64_t negated = 0;
-  return IntOr(__builtin_sub_overflow(std::int64_t{0}, a.AsInt(), &negated), negated);
+  const bool overflow = __builtin_sub_overflow(std::int64_t{0}, a.AsInt(), &negated);
+  return IntOr(overflow, negated);
 }
 
 }  // namespace tessera::cel

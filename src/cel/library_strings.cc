@@ -33,22 +33,24 @@ Value CharAt(Context& context, Arguments a) {
   return Value::String(rest.substr(0, *OffsetOfCodePoint(rest, 1)));
 }
 
+// cel-go takes the position after an empty text on trust, and finds nothing beyond the end.
 Value IndexOf(Context& context, Arguments a) {
   const std::string_view text = a[0].AsText();
   const std::int64_t from = a.size() == 3 ? a[2].AsInt() : 0;
+  if (a[1].AsText().empty()) return Value::Int(from);
   if (from < 0) return OutOfRange(context, from);
   const auto begin = OffsetOf(text, from);
-  if (!begin) return a[1].AsText().empty() ? OutOfRange(context, from) : Value::Int(-1);
-  const std::size_t found = text.find(a[1].AsText(), *begin);
+  const std::size_t found = begin ? text.find(a[1].AsText(), *begin) : std::string_view::npos;
   return found == std::string_view::npos ? Value::Int(-1) : Value::Size(CountCodePoints(text.substr(0, found)));
 }
 
 Value LastIndexOf(Context& context, Arguments a) {
   const std::string_view text = a[0].AsText();
   const auto size = static_cast<std::int64_t>(CountCodePoints(text));
-  const std::int64_t from = a.size() == 3 ? a[2].AsInt() : size;
-  if (from < 0 || from > size) return OutOfRange(context, from);
-  const std::size_t found = text.rfind(a[1].AsText(), *OffsetOf(text, from));
+  if (a[1].AsText().empty()) return a.size() == 3 ? a[2] : Value::Int(size);
+  const std::int64_t from = a.size() == 3 ? a[2].AsInt() : std::max<std::int64_t>(size - 1, 0);
+  if (from < 0) return OutOfRange(context, from);
+  const std::size_t found = from < size ? text.rfind(a[1].AsText(), *OffsetOf(text, from)) : std::string_view::npos;
   return found == std::string_view::npos ? Value::Int(-1) : Value::Size(CountCodePoints(text.substr(0, found)));
 }
 

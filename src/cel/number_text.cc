@@ -141,7 +141,10 @@ std::optional<double> ParseDouble(std::string_view text) {
   } else {
     if (rest.empty() || rest.starts_with('-')) return std::nullopt;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
-    if (error != std::errc{} || end != rest.data() + rest.size()) return std::nullopt;
+    if (error == std::errc::invalid_argument || end != rest.data() + rest.size()) return std::nullopt;
+    // What is too small is 0, what is too large is no number.
+    if (error == std::errc::result_out_of_range) value = std::strtod(std::string(rest).c_str(), nullptr);
+    if (std::isinf(value)) return std::nullopt;
   }
   return negative ? -value : value;
 }

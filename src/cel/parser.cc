@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cel/lexer.h"
 #include "cel/macros.h"
+#include "cel/number_text.h"
 
 namespace tessera::cel {
 namespace {
@@ -256,10 +257,8 @@ class Parser {
   NodeId ParseNumberLiteral(const Token& token, bool negative) {
     std::string text = (negative ? "-" : "") + std::string(token.text);
     if (token.kind == TokenKind::kDouble) {
-      double value = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-      if (error != std::errc{}) return Fail(token.offset, "invalid double literal");
-      return AddConstant(token.offset, value);
+      const auto value = ParseDouble(text);
+      return value ? AddConstant(token.offset, *value) : Fail(token.offset, "invalid double literal");
     }
     const std::size_t hex = text.find_first_of("xX");
     if (hex != std::string::npos) text.erase(hex - 1, 2);

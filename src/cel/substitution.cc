@@ -9,6 +9,8 @@ namespace {
 
 bool IsParameter(Type type) { return type->form == TypeForm::kParameter; }
 
+bool IsNull(Type type) { return type->form == TypeForm::kConcrete && type->kind == Kind::kNull; }
+
 // Kinds that null may stand for, besides itself.
 bool TakesNull(Kind kind) {
   return kind == Kind::kNull || kind == Kind::kTimestamp || kind == Kind::kDuration || kind >= Kind::kOptional;
@@ -37,7 +39,10 @@ bool SameType(Type a, Type b) {
   return std::ranges::equal(a->arguments, b->arguments, SameType);
 }
 
-Type MoreGeneral(Type a, Type b) { return IsLessSpecific(a, b) ? a : b; }
+Type MoreGeneral(Type a, Type b) {
+  if (IsNull(a) != IsNull(b)) return IsNull(a) ? b : a;
+  return IsLessSpecific(a, b) ? a : b;
+}
 
 Type Substitution::Fresh() { return pool_.Parameter(Format("_var{}", count_++)); }
 

@@ -48,22 +48,19 @@ Order Reverse(Order order) {
   return order == Order::kGreater ? Order::kLess : order;
 }
 
+// cel-go compares with a double as doubles, once the ranges overlap: near 2^63 different integers are equal to it.
 Order CompareIntDouble(std::int64_t a, double b) {
   if (std::isnan(b)) return Order::kNotANumber;
-  if (b >= kTwoTo63) return Order::kLess;
+  if (b > kTwoTo63) return Order::kLess;
   if (b < -kTwoTo63) return Order::kGreater;
-  const auto whole = static_cast<std::int64_t>(b);
-  if (a != whole) return OrderOf(a, whole);
-  return OrderOf(0.0, b - std::trunc(b));
+  return OrderOf(static_cast<double>(a), b);
 }
 
 Order CompareUintDouble(std::uint64_t a, double b) {
   if (std::isnan(b)) return Order::kNotANumber;
-  if (b >= kTwoTo64) return Order::kLess;
+  if (b > kTwoTo64) return Order::kLess;
   if (b < 0) return Order::kGreater;
-  const auto whole = static_cast<std::uint64_t>(b);
-  if (a != whole) return OrderOf(a, whole);
-  return OrderOf(0.0, b - std::trunc(b));
+  return OrderOf(static_cast<double>(a), b);
 }
 
 Order CompareDoubles(double a, double b) { return std::isnan(a) || std::isnan(b) ? Order::kNotANumber : OrderOf(a, b); }

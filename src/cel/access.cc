@@ -10,6 +10,10 @@
 namespace tessera::cel {
 namespace {
 
+Value NoSuchKey(Context& context, const Value& key) {
+  return context.Error(Format("no such key: {}", ForMessage(key)));
+}
+
 // What is there, nothing, or (as an error value) why the question makes no sense.
 std::optional<Value> FindIndex(Context& context, const Value& operand, const Value& key) {
   if (operand.Is(Kind::kMap)) {
@@ -17,7 +21,7 @@ std::optional<Value> FindIndex(Context& context, const Value& operand, const Val
     if (!is_key) return context.Error(Format("unsupported key type: {}", TypeName(key)));
     return operand.AsMap().Find(context.arena, key);
   }
-  if (!operand.Is(Kind::kList)) return Value::Error(kNoSuchOverload);
+  if (!operand.Is(Kind::kList)) return NoSuchKey(context, key);
   if (!key.IsNumber()) return context.Error(Format("unsupported index type '{}' in list", TypeName(key)));
   const auto position = ExactInt(key);
   if (!position) return context.Error(Format("unsupported index value {} in list", ForMessage(key)));
@@ -29,12 +33,12 @@ std::optional<Value> FindIndex(Context& context, const Value& operand, const Val
 std::optional<Value> FindField(Context& context, const Value& operand, const Value& field) {
   if (operand.Is(Kind::kMap)) return operand.AsMap().Find(context.arena, field);
   if (operand.Is(Kind::kDevice)) return DeviceField(context.arena, operand.AsDevice(), field.AsText());
-  return Value::Error(kNoSuchOverload);
+  return NoSuchKey(context, field);
 }
 
 Value Missing(Context& context, const Value& operand, const Value& key) {
   if (operand.Is(Kind::kList)) return context.Error(Format("index out of bounds: {}", ForMessage(key)));
-  return context.Error(Format("no such key: {}", ForMessage(key)));
+  return NoSuchKey(context, key);
 }
 
 using Finder = std::optional<Value> (*)(Context&, const Value&, const Value&);

@@ -1,15 +1,12 @@
 #include "cel/checker.h"
 
-#include <re2/re2.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "base/text.h"
-#include "cel/arithmetic.h"
-#include "cel/number_text.h"
 #include "cel/substitution.h"
+#include "cel/validate.h"
 
 namespace tessera::cel {
 namespace {
@@ -63,13 +60,13 @@ class Checker {
 
   std::expected<Checked, std::vector<Problem>> Run() {
     const Type result = Visit(ast_.root);
-    CheckLiterals();
+    for (Type& type : of_node_) {
+      if (type != nullptr) type = types_.Resolve(type, true);
+    }
+    if (problems_.empty()) problems_ = Validate(ast_, of_node_, options_.homogeneous_literals);
     if (!problems_.empty()) {
       std::ranges::stable_sort(problems_, {}, &Problem::offset);
       return std::unexpected(std::move(problems_));
-    }
-    for (Type& type : of_node_) {
-      if (type != nullptr) type = types_.Resolve(type, true);
     }
     return Checked{.types = std::move(of_node_), .result = types_.Resolve(result, true), .pool = std::move(pool_)};
   }
@@ -204,14 +201,14 @@ class Checker {
     return Resolve(node, node.name, arguments, node.is_member ? Style::kMethod : Style::kGlobal);
   }
 
-  // a && b && c is checked as (a && b) && c.
   Type VisitLogical(const Node& node, std::span<const Type> arguments) {
-    Type left = arguments[0];
-    for (const Type right : arguments.subspan(1)) {
-      left = Resolve(node, node.name, {left, right}, Style::kGlobal);
-      if (left->form == TypeForm::kError) break;
-    }
-    return left;
+    for (std::size_t i = 0; i < arguments.size(); ++i) ExpectBool(node.children[i], arguments[i]);
+    return SimpleType(Kind::kBool);
+  }
+
+  void ExpectBool(NodeId id, Type type) {
+    if (types_.Assign(type, SimpleType(Kind::kBool))) return;
+    Report(ast_.at(id), Format("expected type 'bool' but found '{}'", ToString(types_.Resolve(type, true))));
   }
 
   std::vector<Type> VisitAll(std::span<const NodeId> nodes) {
@@ -252,12 +249,10 @@ class Checker {
         node, Format("found no matching overload for '{}' applied to '{}({})'", function, receiver, Join(texts, ", ")));
   }
 
-  Type Joined(const Node& node, Type previous, Type current) {
+  Type Joined(Type previous, Type current) {
     if (previous == nullptr) return current;
     if (types_.Assign(previous, current)) return MoreGeneral(types_.Resolve(previous), types_.Resolve(current));
-    if (!options_.homogeneous_literals) return DynType();
-    return Report(node, Format("expected type '{}' but found '{}'", ToString(types_.Resolve(previous, true)),
-                               ToString(types_.Resolve(current, true))));
+    return DynType();
   }
 
   // The type of an entry that may be absent is that of its content.
@@ -273,7 +268,7 @@ class Checker {
   Type VisitList(const Node& node) {
     Type element = nullptr;
     for (std::size_t i = 0; i < node.children.size(); ++i) {
-      element = Joined(ast_.at(node.children[i]), element, Entry(node, node.children[i], i));
+      element = Joined(element, Entry(node, node.children[i], i));
     }
     return pool_->List(element == nullptr ? types_.Fresh() : element);
   }
@@ -282,8 +277,8 @@ class Checker {
     Type key = nullptr;
     Type value = nullptr;
     for (std::size_t i = 0; i < node.children.size(); i += 2) {
-      key = Joined(ast_.at(node.children[i]), key, Visit(node.children[i]));
-      value = Joined(ast_.at(node.children[i + 1]), value, Entry(node, node.children[i + 1], i / 2));
+      key = Joined(key, Visit(node.children[i]));
+      value = Joined(value, Entry(node, node.children[i + 1], i / 2));
     }
     return key == nullptr ? pool_->Map(types_.Fresh(), types_.Fresh()) : pool_->Map(key, value);
   }
@@ -334,9 +329,9 @@ class Checker {
     };
     switch (node.macro) {
       case Macro::kAll:
-        return Resolve(node, "_&&_", {boolean, parts[0]}, Style::kGlobal);
       case Macro::kExists:
-        return Resolve(node, "_||_", {boolean, parts[0]}, Style::kGlobal);
+        ExpectBool(node.children[1], parts[0]);
+        return boolean;
       case Macro::kExistsOne:
         return IsDynamic(condition(SimpleType(Kind::kInt))) && !IsDynamic(parts[0]) ? ErrorType() : boolean;
       case Macro::kFilter:
@@ -367,29 +362,6 @@ class Checker {
     const Type result = pool_->Optional(types_.Fresh());
     if (types_.Assign(body, result)) return types_.Resolve(result);
     return NoOverload(node, "_?_:_", std::array{SimpleType(Kind::kBool), body, result}, Style::kGlobal);
-  }
-
-  // Text in the expression that a conversion can only refuse. Kubernetes looks for these since 1.29.
-  void CheckLiterals() {
-    for (const Node& node : ast_.nodes) {
-      if (node.kind != NodeKind::kCall) continue;
-      const bool regex = node.name == "matches" && node.children.size() == 2;
-      const bool conversion = !node.is_member && node.children.size() == 1;
-      if (!regex && !conversion) continue;
-      const Node& argument = ast_.at(node.children.back());
-      const auto* text = std::get_if<std::string>(&argument.constant);
-      if (text != nullptr && !IsValidLiteral(node.name, *text)) {
-        Report(argument, Format("invalid {} argument", node.name));
-      }
-    }
-  }
-
-  static bool IsValidLiteral(std::string_view function, const std::string& text) {
-    if (function == "matches") return re2::RE2(text, re2::RE2::Quiet).ok();
-    if (function == "duration") return ParseDuration(text).has_value();
-    if (function != "timestamp") return true;
-    const auto time = ParseTime(text);
-    return time && IsInRange(*time);
   }
 
   const Ast& ast_;

@@ -23,7 +23,13 @@ std::uint64_t RegexCost(std::uint64_t text, std::uint64_t pattern) {
   return TraversalCost(text + 1) * ((pattern + 3) / 4);
 }
 
+std::uint64_t FlattenDepth(std::span<const Value> arguments) {
+  const bool given = arguments.size() > 1 && arguments[1].Is(Kind::kInt) && arguments[1].AsInt() > 0;
+  return given ? arguments[1].AsUint() : 1;
+}
+
 std::uint64_t CidrCost(std::span<const Value> arguments, bool block) {
+  if (!arguments[0].Is(Kind::kCidr)) return 1;
   const std::uint64_t bytes = (static_cast<std::uint64_t>(arguments[0].AsCidr().prefix) + 7) / 8;
   std::uint64_t cost = TraversalCost(2 * bytes);
   if (block) cost += TraversalCost(bytes) + 1;
@@ -34,6 +40,7 @@ std::uint64_t CidrCost(std::span<const Value> arguments, bool block) {
 }  // namespace
 
 std::uint64_t SelfCompareCost(const Value& list) {
+  if (!list.Is(Kind::kList)) return 1 + kListCost + 2;
   const auto items = list.AsList();
   const std::uint64_t pairs = items.size() * items.size();
   const bool text = !items.empty() && (items[0].Is(Kind::kString) || items[0].Is(Kind::kBytes));
@@ -70,6 +77,8 @@ std::uint64_t CallCost(CostRule rule, std::span<const Value> arguments, const Va
       return 1;
     case CostRule::kTraverse:
       return TraversalCost(SizeForCost(arguments[0]));
+    case CostRule::kTraverseSecond:
+      return TraversalCost(SizeForCost(arguments[1]));
     case CostRule::kTraverseTwice:
       return TraversalCost(2 * SizeForCost(arguments[0]));
     case CostRule::kBuildResult:
@@ -81,6 +90,7 @@ std::uint64_t CallCost(CostRule rule, std::span<const Value> arguments, const Va
     case CostRule::kContains:
       return TraversalCost(SizeForCost(arguments[0])) * TraversalCost(SizeForCost(arguments[1]));
     case CostRule::kFormat:
+      if (!arguments[0].Is(Kind::kFormat)) return 1;
       return RegexCost(SizeForCost(arguments[1]), arguments[0].AsFormat().longest_pattern);
     case CostRule::kCidrContains:
       return CidrCost(arguments, false);
@@ -93,7 +103,7 @@ std::uint64_t CallCost(CostRule rule, std::span<const Value> arguments, const Va
     case CostRule::kNewList:
       return 1 + kListCost + SizeForCost(result);
     case CostRule::kFlatten:
-      return 1 + kListCost + SizeForCost(arguments[0]) * (arguments.size() > 1 ? arguments[1].AsUint() : 1);
+      return 1 + kListCost + SizeForCost(arguments[0]) * FlattenDepth(arguments);
     case CostRule::kSelfCompare:
       return SelfCompareCost(arguments[0]);
   }

@@ -22,6 +22,7 @@ constexpr std::uint64_t TraversalCost(std::uint64_t size) { return size / 10 + (
 std::uint64_t EqualityCost(const Value& a, const Value& b);
 std::uint64_t OrderCost(const Value& a, const Value& b);
 std::uint64_t SelfCompareCost(const Value& list);  // Every element with every other.
+// Arguments may be errors, and of other kinds than the function takes: a call that fails is charged as well.
 std::uint64_t CallCost(CostRule rule, std::span<const Value> arguments, const Value& result);
 
 }  // namespace tessera::cel

@@ -36,6 +36,13 @@ bool IsAnswer(Type type, const Environment& environment) {
   return type->form == TypeForm::kAny || SameType(type, SimpleType(Kind::kBool));
 }
 
+// In the words of cel-go's types, each of which has its own.
+std::string WhyNotBool(const Value& value) {
+  if (value.Is(Kind::kSemver)) return "type conversion error from 'Semver' to 'bool'";
+  if (value.Is(Kind::kInt)) return "unsupported type conversion from 'int' to bool";
+  return Format("unsupported native conversion from {} to 'bool'", TypeName(value));
+}
+
 // Which attribute Kubernetes of this release could not hand to an expression.
 std::string UnsupportedAttribute(const DeviceFacts& device, const Environment& environment) {
   if (AllowsListAttributes(environment)) return {};
@@ -72,8 +79,8 @@ DeviceSelector::Evaluation DeviceSelector::Evaluate(const DeviceFacts& device) c
   if (outcome.value.Is(Kind::kBool)) return {.match = outcome.value.AsBool(), .cost = outcome.cost};
   if (outcome.value.IsError())
     return {.match = RuntimeError(std::string(outcome.value.AsText())), .cost = outcome.cost};
-  return {.match = RuntimeError(Format("CEL result of type {} could not be converted to bool: type conversion error",
-                                       TypeName(outcome.value))),
+  return {.match = RuntimeError(Format("CEL result of type {} could not be converted to bool: {}",
+                                       TypeName(outcome.value), WhyNotBool(outcome.value))),
           .cost = outcome.cost};
 }
 
@@ -98,6 +105,9 @@ Result<DeviceSelector> Compile(std::string_view expression, const Environment& e
   compiled->expression = expression;
   compiled->environment = environment;
   compiled->program = Generate(*ast, variables, FunctionsFor(environment));
+  if (const std::string& fault = compiled->program.fault; !fault.empty()) {
+    return BadConfig("CelCompileError", Format("program instantiation failed: {}", fault));
+  }
   return DeviceSelector(std::move(compiled));
 }
 

@@ -1,6 +1,6 @@
 #include "cel/environment.h"
 
-#include <array>
+#include <compare>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -25,16 +25,22 @@ IncludesLibrary IncludesOf(const Environment& environment) {
   return environment.release == Release::k1_36 ? IncludesLibrary::kUpTo48 : IncludesLibrary::kUnlimited;
 }
 
-using Choice = std::pair<bool, IncludesLibrary>;
+struct Choice {
+  bool list_extension = false;
+  IncludesLibrary includes = IncludesLibrary::kNone;
+  bool since_1_37 = false;
+  auto operator<=>(const Choice&) const = default;
+};
 
 FunctionSet Build(const Choice& choice) {
   std::vector<std::span<const OverloadSpec>> libraries{
       StandardOperators(), StandardFunctions(), TimeFunctions(),  OptionalFunctions(), StringFunctions(),
       RegexFunctions(),    ListFunctions(),     SetFunctions(),   QuantityFunctions(), SemverFunctions(),
       NetworkFunctions(),  UrlFunctions(),      FormatFunctions()};
-  if (choice.first) libraries.push_back(ListExtension());
-  if (choice.second == IncludesLibrary::kUpTo48) libraries.push_back(IncludesUpTo48());
-  if (choice.second == IncludesLibrary::kUnlimited) libraries.push_back(Includes());
+  libraries.push_back(choice.since_1_37 ? Prefixes() : PrefixesUntil136());
+  if (choice.list_extension) libraries.push_back(ListExtension());
+  if (choice.includes == IncludesLibrary::kUpTo48) libraries.push_back(IncludesUpTo48());
+  if (choice.includes == IncludesLibrary::kUnlimited) libraries.push_back(Includes());
   return FunctionSet(libraries);
 }
 
@@ -56,12 +62,14 @@ bool DeclaresAttributesDyn(const Environment& environment) {
   return environment.list_type_attributes_gate;
 }
 
-ParserOptions ParserOptionsFor(const Environment& environment) { return {.sort_by = HasListExtension(environment)}; }
+ParserOptions ParserOptionsFor(const Environment& environment) {
+  return {.sort_by = HasListExtension(environment), .escaped_names = environment.release >= Release::k1_37};
+}
 
 const FunctionSet& FunctionsFor(const Environment& environment) {
   static std::mutex mutex;
   static std::map<Choice, FunctionSet> sets;  // Guarded by mutex; sets are never removed.
-  const Choice choice{HasListExtension(environment), IncludesOf(environment)};
+  const Choice choice{HasListExtension(environment), IncludesOf(environment), environment.release >= Release::k1_37};
   const std::lock_guard lock(mutex);
   auto found = sets.find(choice);
   if (found == sets.end()) found = sets.emplace(choice, Build(choice)).first;

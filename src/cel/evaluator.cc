@@ -64,7 +64,10 @@ Value Machine::Dispatch(const Step& step) {
     case Code::kFail:
       return Value::Error(program_.constants[step.data].AsText());
     case Code::kVariable:
-      return slots_[step.data];
+      return RunVariable(step);
+    case Code::kIndex:
+    case Code::kOptionalIndex:
+      return RunIndex(step);
     case Code::kDeviceAttribute:
     case Code::kDeviceCapacity:
       return RunDevicePath(step);
@@ -142,35 +145,59 @@ Value Machine::RunOptionalOr(const Step& step) {
   return unwrap || second.IsError() || second.Is(Kind::kOptional) ? second : Value::Error(kNoSuchOverload);
 }
 
+Value Machine::RunVariable(const Step& step) {
+  Value& slot = slots_[step.data];
+  if (!slot.Is(Kind::kPending)) return slot;
+  const Value pending = slot;
+  const Value value = Run(pending.PendingStep());
+  if (!pending.PendingUnwraps()) return slot = value;
+  if (!Charge(1)) return Stopped();
+  // The target had a value when the macro began, and nothing changes in between.
+  return slot = value.IsError() ? value : *value.AsOptional();
+}
+
 Value Machine::RunUnary(const Step& step) {
   const Value operand = Run(program_.operands[step.first]);
+  const bool operation = step.code == Code::kNot || step.code == Code::kNegate;
+  if (operation && !Charge(1)) return Stopped();
   if (operand.IsError()) return operand;
   switch (step.code) {
     case Code::kSelect:
-      return Select(context_, operand, program_.constants[step.data]);
+      return Found(Select(context_, operand, program_.constants[step.data]));
     case Code::kOptionalSelect:
-      return OptionalSelect(context_, operand, program_.constants[step.data]);
+      return Found(OptionalSelect(context_, operand, program_.constants[step.data]));
     case Code::kHas:
       return Has(context_, operand, program_.constants[step.data]);
     case Code::kNegate:
-      return Charge(1) ? Negate(operand) : Stopped();
+      return Negate(operand);
     default:
-      if (!Charge(1)) return Stopped();
       return operand.Is(Kind::kBool) ? Value::Bool(!operand.AsBool()) : Value::Error(kNoSuchOverload);
   }
 }
 
+// A selection costs, unless it was optional and found nothing.
+Value Machine::Found(const Value& value) {
+  const bool none = value.Is(Kind::kOptional) && value.AsOptional() == nullptr;
+  return none || Charge(kSelectCost) ? value : Stopped();
+}
+
+Value Machine::RunIndex(const Step& step) {
+  const Value operand = Run(program_.operands[step.first]);
+  if (operand.IsError()) return operand;
+  const Value key = Run(program_.operands[step.first + 1]);
+  if (key.IsError()) return key;
+  return Found(step.code == Code::kIndex ? Index(context_, operand, key) : OptionalIndex(context_, operand, key));
+}
+
+// Both operands are evaluated and the operation is charged, also when one of them is an error.
 Value Machine::RunBinary(const Step& step) {
   const Value a = Run(program_.operands[step.first]);
-  if (a.IsError()) return a;
+  if (stopped_) return Stopped();
   const Value b = Run(program_.operands[step.first + 1]);
-  if (b.IsError()) return b;
-  if (!Charge(BinaryCost(step.code, a, b))) return Stopped();
+  const bool is_free = step.code == Code::kIn && step.data == 1;
+  if (!Charge(is_free ? 0 : BinaryCost(step.code, a, b))) return Stopped();
+  if (a.IsError() || b.IsError()) return a.IsError() ? a : b;
   switch (step.code) {
-    case Code::kIndex:
-      return Index(context_, a, b);
-    case Code::kOptionalIndex:
-      return OptionalIndex(context_, a, b);
     case Code::kEqual: {
       const Equality equality = Equal(context_.arena, a, b);
       if (equality == Equality::kNoOverload) return Value::Error(kNoSuchOverload);
@@ -197,9 +224,6 @@ Value Machine::RunBinary(const Step& step) {
 
 std::uint64_t Machine::BinaryCost(Code code, const Value& a, const Value& b) {
   switch (code) {
-    case Code::kIndex:
-    case Code::kOptionalIndex:
-      return 0;  // Charged with the step.
     case Code::kEqual:
     case Code::kNotEqual:
       return EqualityCost(a, b);
@@ -232,20 +256,37 @@ Value Machine::Ordered(Code code, Order order) {
   }
 }
 
+// With up to two arguments all of them are evaluated and the call is charged, even when one is an error; with more the
+// first error ends it. So does cel-go.
 Value Machine::RunCall(const Step& step) {
   const auto operands = program_.OperandsOf(step);
   std::array<Value, kMaxArguments> arguments;
   if (operands.size() > arguments.size()) return Value::Error(kNoSuchOverload);
+  Value error;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     arguments[i] = Run(operands[i]);
-    if (arguments[i].IsError()) return arguments[i];
+    if (stopped_) return Stopped();
+    if (!arguments[i].IsError()) continue;
+    if (operands.size() > 2) return arguments[i];
+    if (!error.IsError()) error = arguments[i];
   }
   const CallSite& site = program_.calls[step.data];
   const auto given = std::span(arguments).first(operands.size());
-  const Overload* overload = Match(site.overloads, site.style, given);
-  if (overload == nullptr) return NoOverload(site.name, given);
+  const Overload* overload = error.IsError() ? nullptr : Match(site.overloads, site.style, given);
+  if (overload == nullptr) return RunFailingCall(site, given, error);
   const Value result = overload->run(context_, given);
   return Charge(CallCost(overload->cost, given, result)) ? result : Stopped();
+}
+
+Value Machine::RunFailingCall(const CallSite& site, std::span<const Value> arguments, const Value& error) {
+  const auto likely = std::ranges::find_if(site.overloads, [&](const Overload& overload) {
+    return overload.style == site.style && overload.parameters.size() == arguments.size();
+  });
+  if (likely == site.overloads.end()) return Value::Error(kNoSuchOverload);
+  const Value result = error.IsError()       ? error
+                       : likely->is_standard ? Value::Error(kNoSuchOverload)
+                                             : NoOverload(site.name, arguments);
+  return Charge(CallCost(likely->cost, arguments, result)) ? result : Stopped();
 }
 
 Value Machine::NoOverload(std::string_view name, std::span<const Value> arguments) {

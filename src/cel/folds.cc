@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kReadAccumulator = kSelectCost;
 constexpr std::uint64_t kAppend = kReadAccumulator + kListCost + 1;  // accumulator + [x]
-constexpr std::uint64_t kInsert = kReadAccumulator + kSelectCost + 1;
+constexpr std::uint64_t kInsert = kReadAccumulator + 1;              // insert(accumulator, …)
 
 std::string_view GoTypeName(Kind kind) {
   switch (kind) {
@@ -109,16 +109,14 @@ Value Machine::RunMap(const Step& step) {
       value = *value.AsOptional();
     }
     if (!IsKey(key)) return context_.Error(Format("unsupported key type: {}", TypeName(key)));
-    if (!builder.Add(key, value)) return context_.Error(Format("Failed with repeated key: {}", ForMessage(key)));
+    builder.Set(key, value);  // cel-spec has repeated keys refused; cel-go, and so Kubernetes, takes the last.
   }
   return builder.Build();
 }
 
 Value Machine::RunBind(const Step& step) {
   const auto operands = program_.OperandsOf(step);
-  const Value initial = Run(operands[0]);
-  if (initial.IsError()) return initial;
-  slots_[step.data] = initial;
+  slots_[step.data] = Value::Pending(operands[0], false);
   return Run(operands[1]);
 }
 
@@ -128,11 +126,10 @@ void Machine::Bind(const Step& step, const Element& element) {
 }
 
 Value Machine::RunFold(const Step& step) {
-  const std::uint64_t before = cost_;
   const Value target = Run(program_.operands[step.first]);
   if (target.IsError()) return target;
   if (step.macro == Macro::kOptMap || step.macro == Macro::kOptFlatMap) {
-    return FoldOptional(step, target, cost_ - before);
+    return FoldOptional(step, target);
   }
   if (!target.Is(Kind::kList) && !target.Is(Kind::kMap)) {
     return context_.Error(Format("got '{}', expected iterable type", GoTypeName(target.kind())));
@@ -186,7 +183,7 @@ Value Machine::FoldExistsOne(const Step& step, const Range& range) {
     const Value answer = AsCondition(Run(predicate));
     if (answer.IsError()) return answer;
     if (answer.AsBool()) ++count;
-    if (!Charge(kReadAccumulator + (answer.AsBool() ? 1 : 0))) return Stopped();
+    if (answer.AsBool() && !Charge(kReadAccumulator + 1)) return Stopped();
   }
   return Charge(kReadAccumulator + 1) ? Value::Bool(count == 1) : Stopped();
 }
@@ -196,7 +193,6 @@ Value Machine::FoldList(const Step& step, const Range& range) {
   const auto operands = program_.OperandsOf(step).subspan(1);
   const bool filter = step.macro == Macro::kFilter;
   const bool has_predicate = filter || operands.size() == 2;
-  if (!Charge(kListCost)) return Stopped();
   const std::span<Value> items = context_.arena.Room<Value>(range.Size());
   std::size_t count = 0;
   for (std::size_t i = 0; i < range.Size(); ++i) {
@@ -204,9 +200,8 @@ Value Machine::FoldList(const Step& step, const Range& range) {
     Bind(step, element);
     const Value wanted = has_predicate ? AsCondition(Run(operands[0])) : Value::Bool(true);
     if (wanted.IsError()) return wanted;
-    if (!Charge(wanted.AsBool() ? kAppend : kReadAccumulator)) return Stopped();
     if (!wanted.AsBool()) continue;
-    if (filter && !Charge(kSelectCost)) return Stopped();
+    if (!Charge(kAppend + (filter ? kSelectCost : 0))) return Stopped();
     const Value item = filter ? element.first : Run(operands.back());
     if (item.IsError()) return item;
     items[count++] = item;
@@ -217,15 +212,14 @@ Value Machine::FoldList(const Step& step, const Range& range) {
 // transformMap() and transformMapEntry().
 Value Machine::FoldMap(const Step& step, const Range& range) {
   const auto operands = program_.OperandsOf(step).subspan(1);
-  if (!Charge(kMapCost)) return Stopped();
   std::vector<MapView::Entry> entries;
   for (std::size_t i = 0; i < range.Size(); ++i) {
     const Element element = range.At(i);
     Bind(step, element);
     const Value wanted = operands.size() == 2 ? AsCondition(Run(operands[0])) : Value::Bool(true);
     if (wanted.IsError()) return wanted;
-    if (!Charge(wanted.AsBool() ? kInsert : kReadAccumulator)) return Stopped();
     if (!wanted.AsBool()) continue;
+    if (!Charge(kInsert + (step.macro == Macro::kTransformMap ? kSelectCost : 0))) return Stopped();
     const Value result = Run(operands.back());
     if (result.IsError()) return result;
     if (step.macro == Macro::kTransformMap) {
@@ -235,19 +229,20 @@ Value Machine::FoldMap(const Step& step, const Range& range) {
     if (!result.Is(Kind::kMap)) return Value::Error(kNoSuchOverload);
     for (std::size_t j = 0; j < result.AsMap().Size(); ++j) entries.push_back(result.AsMap().At(context_.arena, j));
   }
+  if (!Charge(kReadAccumulator)) return Stopped();
   MapBuilder builder(context_.arena, entries.size());
   for (const auto& [key, value] : entries) {
     if (!builder.Add(key, value))
       return context_.Error(Format("insert failed: key {} already exists", ForMessage(key)));
   }
-  return Charge(kReadAccumulator) ? builder.Build() : Stopped();
+  return builder.Build();
 }
 
 Value Machine::FoldSortBy(const Step& step, const Range& range) {
   const StepId key = program_.operands[step.first + 1];
   const std::size_t size = range.Size();
   const std::span<Value> keys = context_.arena.Room<Value>(size);
-  if (!Charge(2 * kListCost + 3 * kSelectCost)) return Stopped();
+  if (!Charge(3 * kSelectCost)) return Stopped();
   for (std::size_t i = 0; i < size; ++i) {
     Bind(step, range.At(i));
     keys[i] = Run(key);
@@ -267,13 +262,12 @@ Value Machine::FoldSortBy(const Step& step, const Range& range) {
   return Value::List(items);
 }
 
-// cel-go asks for the target twice: whether it has a value, and for the value.
-Value Machine::FoldOptional(const Step& step, const Value& target, std::uint64_t target_cost) {
+// cel-go asks for the target twice: whether it has a value, and, when the body uses the variable, for the value.
+Value Machine::FoldOptional(const Step& step, const Value& target) {
   if (!target.Is(Kind::kOptional)) return Value::Error(kNoSuchOverload);
   if (!Charge(1)) return Stopped();
   if (target.AsOptional() == nullptr) return Charge(1) ? Value::None() : Stopped();
-  if (!Charge(target_cost + kListCost + 1)) return Stopped();
-  slots_[step.data] = *target.AsOptional();
+  slots_[step.data] = Value::Pending(program_.operands[step.first], true);
   const Value result = Run(program_.operands[step.first + 1]);
   if (result.IsError() || step.macro == Macro::kOptFlatMap) return result;
   return Charge(1) ? context_.Some(result) : Stopped();

@@ -93,11 +93,11 @@ constexpr std::array kFormats{
     NamedFormat{"dns1123SubdomainPrefix", SubdomainPrefix, 60},
     NamedFormat{"dns1035LabelPrefix", Label1035Prefix, 30},
     NamedFormat{"labelValue", LabelValue, 40},
-    NamedFormat{"uri", Uri, 1652},
-    NamedFormat{"uuid", Uuid, 83},
-    NamedFormat{"byte", Byte, 75},
-    NamedFormat{"date", Date, 93},
-    NamedFormat{"datetime", DateTime, 93},
+    NamedFormat{"uri", Uri, 1104},
+    NamedFormat{"uuid", Uuid, 72},
+    NamedFormat{"byte", Byte, 84},
+    NamedFormat{"date", Date, 72},
+    NamedFormat{"datetime", DateTime, 72},
 };
 
 }  // namespace

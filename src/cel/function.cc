@@ -33,7 +33,8 @@ std::uint32_t KindsOf(Type type) {
 Overload FromSpec(const OverloadSpec& spec, TypePool& types) {
   const auto halves = Cut(spec.signature.substr(1), ")");
   if (!halves) Abort(Format("bad signature of {}", spec.name));
-  Overload overload{.name = spec.name, .style = spec.style, .run = spec.run, .cost = spec.cost};
+  Overload overload{
+      .name = spec.name, .style = spec.style, .run = spec.run, .is_standard = spec.is_standard, .cost = spec.cost};
   for (const std::string_view parameter : SplitParameters(halves->first)) {
     overload.parameters.push_back(ParseType(parameter, types));
     overload.accepts.push_back(KindsOf(overload.parameters.back()));

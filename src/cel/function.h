@@ -22,6 +22,7 @@ using Implementation = Value (*)(Context&, std::span<const Value>);
 enum class CostRule : std::uint8_t {
   kOne,
   kTraverse,           // a tenth of the first argument
+  kTraverseSecond,     // a tenth of the second argument
   kTraverseTwice,      // a fifth of the first argument
   kBuildResult,        // a fifth of the result
   kAllElements,        // all that the list holds
@@ -46,6 +47,7 @@ struct OverloadSpec {
   std::string_view signature;
   Implementation run;
   CostRule cost = CostRule::kOne;
+  bool is_standard = false;
 };
 
 struct Overload {
@@ -55,6 +57,7 @@ struct Overload {
   Type result = nullptr;
   std::vector<std::uint32_t> accepts;  // For each parameter the kinds of value it takes, as bits.
   Implementation run = nullptr;        // Null: an operator, which the evaluator does itself.
+  bool is_standard = false;            // Of CEL itself; then a call that fits no overload does not say which.
   CostRule cost = CostRule::kOne;
 };
 

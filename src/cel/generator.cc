@@ -62,7 +62,10 @@ constexpr std::array<std::string_view, 19> kTypeNames{"bool",
                                                       "type",
                                                       "uint"};
 
-bool IsAttribute(Code code) {
+constexpr std::array<std::string_view, 10> kConversions{"bool", "bytes",  "double",    "duration", "dyn",
+                                                        "int",  "string", "timestamp", "type",     "uint"};
+
+bool IsAttributeCode(Code code) {
   switch (code) {
     case Code::kVariable:
     case Code::kSelect:
@@ -153,7 +156,8 @@ class Generator {
   Value Text(std::string_view text) { return Value::String(program_.memory->Copy(text)); }
 
   StepId AddConstant(const Node& node, const Value& value) {
-    return Add({.code = Code::kConstant, .data = Constant(value), .offset = node.offset});
+    literals_.push_back(Add({.code = Code::kConstant, .data = Constant(value), .offset = node.offset}));
+    return literals_.back();
   }
   StepId Fail(const Node& node, std::string_view message) {
     return Add({.code = Code::kFail, .data = Constant(Text(message)), .offset = node.offset});
@@ -162,14 +166,45 @@ class Generator {
   // Does the step now when all it needs is there. An error is left for run time: it may never be reached.
   StepId Folded(StepId id) {
     const Step& step = program_.steps[id];
+    const auto operands = program_.OperandsOf(step);
     const auto is_constant = [&](StepId o) { return program_.steps[o].code == Code::kConstant; };
-    if (!CanFold(step.code) || !std::ranges::all_of(program_.OperandsOf(step), is_constant)) return id;
+    if (!CanFold(step.code) || !std::ranges::all_of(operands, is_constant)) return id;
     const Outcome outcome = EvaluateStep(program_, id, *program_.memory, kFoldingCostLimit);
-    if (outcome.value.IsError()) return id;
-    return Add({.code = Code::kConstant,
-                .cost = static_cast<std::uint32_t>(outcome.cost),
-                .data = Constant(outcome.value),
-                .offset = step.offset});
+    // What cel-go computes beforehand as well is free.
+    const bool literal = ComputedByCelGo(step) && std::ranges::all_of(operands, [&](StepId o) { return IsLiteral(o); });
+    if (outcome.value.IsError()) {
+      if (literal && step.code == Code::kCall && program_.fault.empty()) program_.fault = outcome.value.AsText();
+      return id;
+    }
+    const StepId folded = Add({.code = Code::kConstant,
+                               .cost = literal ? 0 : static_cast<std::uint32_t>(outcome.cost),
+                               .data = Constant(outcome.value),
+                               .offset = step.offset});
+    if (literal) literals_.push_back(folded);
+    if (IsAttribute(id)) folded_attributes_.push_back(folded);
+    return folded;
+  }
+
+  bool ComputedByCelGo(const Step& step) const {
+    if (step.code == Code::kList || step.code == Code::kMap) return true;
+    return step.code == Code::kCall && step.count == 1 &&
+           std::ranges::find(kConversions, program_.calls[step.data].name) != kConversions.end();
+  }
+  bool IsAttribute(StepId id) const {
+    return IsAttributeCode(program_.steps[id].code) || std::ranges::binary_search(folded_attributes_, id);
+  }
+  bool IsLiteral(StepId id) const { return std::ranges::binary_search(literals_, id); }
+
+  // An attribute that is a branch of ?: or the key of an index is looked up by cel-go without the cost of its first step.
+  void MakeFirstStepFree(StepId id) {
+    Step* step = &program_.steps[id];
+    if (!IsAttributeCode(step->code)) return;
+    while (step->code != Code::kVariable && step->code != Code::kDeviceAttribute &&
+           step->code != Code::kDeviceCapacity &&
+           IsAttributeCode(program_.steps[program_.operands[step->first]].code)) {
+      step = &program_.steps[program_.operands[step->first]];
+    }
+    step->cost -= std::min<std::uint32_t>(step->cost, kSelectCost);
   }
 
   StepId EmitConstant(const Node& node) {
@@ -240,14 +275,9 @@ class Generator {
     if (const auto path = EmitDevicePath(node, operand_node, node.name)) return *path;
     const StepId operand = Emit(operand_node);
     const Code code = node.test_only ? Code::kHas : node.is_optional ? Code::kOptionalSelect : Code::kSelect;
-    const bool fresh = !IsAttribute(program_.steps[operand].code);
-    // has() is free in itself, but the attribute it looks into is not.
-    const std::uint64_t cost = (fresh ? kSelectCost : 0) + (node.test_only ? 0 : kSelectCost);
-    return AddWithOperands({.code = code,
-                            .cost = static_cast<std::uint32_t>(cost),
-                            .data = Constant(Text(node.name)),
-                            .offset = node.offset},
-                           std::array{operand});
+    return AddWithOperands(
+        {.code = code, .cost = FirstStepCost(operand), .data = Constant(Text(node.name)), .offset = node.offset},
+        std::array{operand});
   }
 
   // device.attributes["domain"].id as one step that makes no maps.
@@ -309,11 +339,25 @@ class Generator {
       }
     }
     const std::vector<StepId> operands = EmitAll(node.children);
-    std::uint32_t cost = 0;
+    Step step{.code = code, .offset = node.offset};
     if (code == Code::kIndex || code == Code::kOptionalIndex) {
-      cost = IsAttribute(program_.steps[operands[0]].code) ? kSelectCost : 2 * kSelectCost;
+      step.cost = FirstStepCost(operands[0]);
+      MakeFirstStepFree(operands[1]);
+    } else if (code == Code::kConditional) {
+      MakeFirstStepFree(operands[1]);
+      MakeFirstStepFree(operands[2]);
+    } else if (code == Code::kIn) {
+      step.data = IsLiteral(operands[1]) && ValueOf(operands[1]).Is(Kind::kList) ? 1 : 0;
     }
-    return AddWithOperands({.code = code, .cost = cost, .offset = node.offset}, operands);
+    return AddWithOperands(step, operands);
+  }
+
+  const Value& ValueOf(StepId constant) const { return program_.constants[program_.steps[constant].data]; }
+
+  // Looking into what is no attribute yet makes one of it. The selection itself is charged when it succeeds.
+  std::uint32_t FirstStepCost(StepId operand) const {
+    const bool attribute = IsAttribute(operand) || program_.steps[operand].code == Code::kConditional;
+    return attribute ? 0 : static_cast<std::uint32_t>(kSelectCost);
   }
 
   StepId EmitFunction(const Node& node, std::string_view name, Style style, std::span<const NodeId> arguments) {
@@ -352,31 +396,43 @@ class Generator {
     program_.slots = std::max(program_.slots, next_slot_ + 1);
     return next_slot_++;
   }
-  void ReleaseSlots(std::uint32_t count) {
-    next_slot_ -= count;
-    locals_.resize(locals_.size() - count);
+
+  // Emits what may be evaluated while later variables are alive, so that these get slots of their own.
+  StepId EmitApart(NodeId id) {
+    const std::uint32_t slots = std::exchange(program_.slots, next_slot_);
+    const StepId step = Emit(id);
+    next_slot_ = program_.slots;
+    program_.slots = std::max(program_.slots, slots);
+    return step;
   }
 
   StepId EmitFold(const Node& node) {
-    std::vector<StepId> operands{Emit(node.children[0])};
+    const std::uint32_t outer_slot = next_slot_;
+    const std::size_t outer_locals = locals_.size();
+    const bool twice = node.macro == Macro::kOptMap || node.macro == Macro::kOptFlatMap;
+    std::vector<StepId> operands{twice ? EmitApart(node.children[0]) : Emit(node.children[0])};
     const std::uint32_t slot = TakeSlot(node.name);
-    const bool two = !node.second.empty();
-    if (two) TakeSlot(node.second);
+    if (!node.second.empty()) TakeSlot(node.second);
     for (const NodeId child : std::span(node.children).subspan(1)) operands.push_back(Emit(child));
-    ReleaseSlots(two ? 2 : 1);
-    return AddWithOperands(
-        {.code = Code::kFold, .macro = node.macro, .two_variables = two, .data = slot, .offset = node.offset},
-        operands);
+    locals_.resize(outer_locals);
+    next_slot_ = outer_slot;
+    return AddWithOperands({.code = Code::kFold,
+                            .macro = node.macro,
+                            .two_variables = !node.second.empty(),
+                            .data = slot,
+                            .offset = node.offset},
+                           operands);
   }
 
+  // The initial value is computed when the body first uses it, as in cel-go: never, when it does not.
   StepId EmitBind(const Node& node) {
-    const StepId initial = Emit(node.children[0]);
+    const std::uint32_t outer_slot = next_slot_;
+    const StepId initial = EmitApart(node.children[0]);
     const std::uint32_t slot = TakeSlot(node.name);
     const StepId body = Emit(node.children[1]);
-    ReleaseSlots(1);
-    // cel-go makes it a loop over an empty list, which costs what a list costs.
-    return AddWithOperands({.code = Code::kBind, .cost = kListCost, .data = slot, .offset = node.offset},
-                           std::array{initial, body});
+    locals_.pop_back();
+    next_slot_ = outer_slot;
+    return AddWithOperands({.code = Code::kBind, .data = slot, .offset = node.offset}, std::array{initial, body});
   }
 
   const Ast& ast_;
@@ -384,6 +440,8 @@ class Generator {
   const FunctionSet& functions_;
   Program program_;
   std::vector<Local> locals_;
+  std::vector<StepId> literals_;           // Steps that are constants for cel-go too, in rising order.
+  std::vector<StepId> folded_attributes_;  // Constants that are the content of others; in rising order.
   std::uint32_t next_slot_ = 0;
 };
 

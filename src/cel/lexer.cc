@@ -1,5 +1,6 @@
 #include "cel/lexer.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -61,6 +62,7 @@ class Lexer {
       while (IsLetter(Peek()) || IsDigit(Peek())) ++at_;
       return TokenKind::kIdentifier;
     }
+    if (c == '`') return EscapedName();
     if (IsDigit(c) || (c == '.' && IsDigit(Peek(1)))) return Number();
     for (const std::string_view symbol : kTwoCharacterSymbols) {
       if (text_.substr(at_).starts_with(symbol)) {
@@ -71,6 +73,15 @@ class Lexer {
     if (!kOneCharacterSymbols.contains(c)) return std::nullopt;
     ++at_;
     return TokenKind::kSymbol;
+  }
+
+  std::optional<TokenKind> EscapedName() {
+    const std::size_t end = text_.find('`', at_ + 1);
+    if (end == std::string_view::npos || end == at_ + 1) return std::nullopt;
+    const auto allowed = [](char c) { return IsLetter(c) || IsDigit(c) || std::string_view(".-/ ").contains(c); };
+    if (!std::ranges::all_of(text_.substr(at_ + 1, end - at_ - 1), allowed)) return std::nullopt;
+    at_ = end + 1;
+    return TokenKind::kEscapedName;
   }
 
   TokenKind Number() {

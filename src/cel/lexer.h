@@ -19,7 +19,8 @@ enum class TokenKind : std::uint8_t {
   kDouble,
   kString,
   kBytes,
-  kSymbol,  // Punctuation and operators, by their text.
+  kEscapedName,  // `a-b`
+  kSymbol,       // Punctuation and operators, by their text.
 };
 
 struct Token {

@@ -9,6 +9,8 @@ namespace tessera::cel {
 
 std::span<const OverloadSpec> StandardOperators();
 std::span<const OverloadSpec> StandardFunctions();  // Conversions, size(), text.
+std::span<const OverloadSpec> PrefixesUntil136();   // startsWith, endsWith: cost by the whole text
+std::span<const OverloadSpec> Prefixes();           // the same, by the part looked for
 std::span<const OverloadSpec> TimeFunctions();
 std::span<const OverloadSpec> OptionalFunctions();
 std::span<const OverloadSpec> StringFunctions();  // cel-go's strings, version 2

@@ -206,7 +206,7 @@ Value IncludesSome(Context& context, Arguments a) {
   return IncludesIn(context, a[0], a[1]);
 }
 
-constexpr OverloadSpec kIncludes48[]{{"includes", kMethod, "(dyn, dyn) bool", IncludesSome, kEach}};
+constexpr OverloadSpec kIncludes48[]{{"includes", kMethod, "(dyn, dyn) bool", IncludesSome}};
 constexpr OverloadSpec kIncludes[]{{"includes", kMethod, "(dyn, dyn) bool", IncludesAny, kEach}};
 
 bool ContainsAll(Context& context, const Value& whole, const Value& part) {

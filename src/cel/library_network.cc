@@ -34,7 +34,9 @@ Value Ask(Context& /*context*/, Arguments a) {
 }
 
 Value BadCidr(Context& context, std::string_view why) {
-  return context.Error(Format("network address parse error during conversion from string: {}", why));
+  // Kubernetes says so twice.
+  constexpr std::string_view kWhat = "network address parse error during conversion from string";
+  return context.Error(Format("{}: {}: {}", kWhat, kWhat, why));
 }
 
 Value ParseCidr(Context& context, Arguments a) {

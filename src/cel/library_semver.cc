@@ -13,9 +13,15 @@ Result<Semver> Parse(Arguments a) {
   return normalize ? Semver::ParseTolerant(a[0].AsText()) : Semver::Parse(a[0].AsText());
 }
 
+// Without the text that our own parser names where Kubernetes' does not.
+std::string_view KubernetesMessage(std::string_view message) {
+  constexpr std::string_view kTooShort = "No Major.Minor.Patch elements found";
+  return message.starts_with(kTooShort) ? kTooShort : message;
+}
+
 Value ParseSemver(Context& context, Arguments a) {
   auto version = Parse(a);
-  if (!version) return context.Error(version.error().message());
+  if (!version) return context.Error(KubernetesMessage(version.error().message()));
   return Value::Of(context.arena.Own(*std::move(version)));
 }
 

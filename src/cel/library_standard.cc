@@ -35,7 +35,7 @@ Value SizeOf(Context& /*context*/, Arguments a) {
   }
 }
 
-Value StringToBool(Context& context, Arguments a) {
+Value StringToBool(Context& /*context*/, Arguments a) {
   const std::string_view text = a[0].AsText();
   for (const std::string_view yes : {"1", "t", "T", "true", "TRUE", "True"}) {
     if (text == yes) return Value::Bool(true);
@@ -43,7 +43,7 @@ Value StringToBool(Context& context, Arguments a) {
   for (const std::string_view no : {"0", "f", "F", "false", "FALSE", "False"}) {
     if (text == no) return Value::Bool(false);
   }
-  return context.Error(Format("type conversion error from 'string' to 'bool': {}", text));
+  return Value::Error("type conversion error from 'string' to 'bool'");
 }
 
 Value DoubleToInt(Context& /*context*/, Arguments a) {
@@ -57,12 +57,12 @@ Value UintToInt(Context& /*context*/, Arguments a) {
   return a[0].AsInt() < 0 ? Value::Error("integer overflow") : Value::Int(a[0].AsInt());
 }
 
-Value StringToInt(Context& context, Arguments a) {
+Value StringToInt(Context& /*context*/, Arguments a) {
   std::string_view text = a[0].AsText();
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   const auto number = ParseNumber<std::int64_t>(text);
   if (number) return Value::Int(*number);
-  return context.Error(Format("type conversion error from 'string' to 'int': {}", a[0].AsText()));
+  return Value::Error("type conversion error from 'string' to 'int'");
 }
 
 Value TimeToInt(Context& /*context*/, Arguments a) { return Value::Int(a[0].AsTime().seconds); }
@@ -78,19 +78,19 @@ Value DoubleToUint(Context& /*context*/, Arguments a) {
   return Value::Uint(static_cast<std::uint64_t>(value));
 }
 
-Value StringToUint(Context& context, Arguments a) {
+Value StringToUint(Context& /*context*/, Arguments a) {
   const auto number = ParseNumber<std::uint64_t>(a[0].AsText());
   if (number) return Value::Uint(*number);
-  return context.Error(Format("type conversion error from 'string' to 'uint': {}", a[0].AsText()));
+  return Value::Error("type conversion error from 'string' to 'uint'");
 }
 
 Value IntToDouble(Context& /*context*/, Arguments a) { return Value::Double(static_cast<double>(a[0].AsInt())); }
 Value UintToDouble(Context& /*context*/, Arguments a) { return Value::Double(static_cast<double>(a[0].AsUint())); }
 
-Value StringToDouble(Context& context, Arguments a) {
+Value StringToDouble(Context& /*context*/, Arguments a) {
   const auto number = ParseDouble(a[0].AsText());
   if (number) return Value::Double(*number);
-  return context.Error(Format("type conversion error from 'string' to 'double': {}", a[0].AsText()));
+  return Value::Error("type conversion error from 'string' to 'double'");
 }
 
 Value BoolToString(Context& /*context*/, Arguments a) { return Value::String(a[0].AsBool() ? "true" : "false"); }
@@ -106,9 +106,9 @@ Value BytesToString(Context& /*context*/, Arguments a) {
   return Value::String(a[0].AsText());
 }
 
-Value StringToTime(Context& context, Arguments a) {
+Value StringToTime(Context& /*context*/, Arguments a) {
   const auto time = ParseTime(a[0].AsText());
-  if (!time) return context.Error(Format("type conversion error from 'string' to 'timestamp': {}", a[0].AsText()));
+  if (!time) return Value::Error("type conversion error from 'string' to 'timestamp'");
   return IsInRange(*time) ? Value::Time(*time) : Value::Error("timestamp overflow");
 }
 
@@ -117,10 +117,10 @@ Value IntToTime(Context& /*context*/, Arguments a) {
   return IsInRange(time) ? Value::Time(time) : Value::Error("timestamp overflow");
 }
 
-Value StringToDuration(Context& context, Arguments a) {
+Value StringToDuration(Context& /*context*/, Arguments a) {
   const auto nanos = ParseDuration(a[0].AsText());
   if (nanos) return Value::Duration(*nanos);
-  return context.Error(Format("type conversion error from 'string' to 'duration': {}", a[0].AsText()));
+  return Value::Error("type conversion error from 'string' to 'duration'");
 }
 
 Value IntToDuration(Context& /*context*/, Arguments a) { return Value::Duration(a[0].AsInt()); }
@@ -139,58 +139,72 @@ Value Matches(Context& context, Arguments a) {
 constexpr auto kGlobal = Style::kGlobal;
 constexpr auto kMethod = Style::kMethod;
 
+constexpr OverloadSpec Standard(std::string_view name, Style style, std::string_view signature, Implementation run,
+                                CostRule cost = CostRule::kOne) {
+  return {name, style, signature, run, cost, true};
+}
+
 constexpr OverloadSpec kOverloads[]{
-    {"dyn", kGlobal, "(A) dyn", Same},
-    {"type", kGlobal, "(A) type<A>", TypeOf},
-    {"size", kGlobal, "(string) int", SizeOf},
-    {"size", kGlobal, "(bytes) int", SizeOf},
-    {"size", kGlobal, "(list<A>) int", SizeOf},
-    {"size", kGlobal, "(map<A, B>) int", SizeOf},
-    {"size", kMethod, "(string) int", SizeOf},
-    {"size", kMethod, "(bytes) int", SizeOf},
-    {"size", kMethod, "(list<A>) int", SizeOf},
-    {"size", kMethod, "(map<A, B>) int", SizeOf},
-    {"bool", kGlobal, "(bool) bool", Same},
-    {"bool", kGlobal, "(string) bool", StringToBool},
-    {"int", kGlobal, "(int) int", Same},
-    {"int", kGlobal, "(double) int", DoubleToInt},
-    {"int", kGlobal, "(duration) int", DurationToInt},
-    {"int", kGlobal, "(string) int", StringToInt},
-    {"int", kGlobal, "(timestamp) int", TimeToInt},
-    {"int", kGlobal, "(uint) int", UintToInt},
-    {"uint", kGlobal, "(uint) uint", Same},
-    {"uint", kGlobal, "(double) uint", DoubleToUint},
-    {"uint", kGlobal, "(int) uint", IntToUint},
-    {"uint", kGlobal, "(string) uint", StringToUint},
-    {"double", kGlobal, "(double) double", Same},
-    {"double", kGlobal, "(int) double", IntToDouble},
-    {"double", kGlobal, "(string) double", StringToDouble},
-    {"double", kGlobal, "(uint) double", UintToDouble},
-    {"string", kGlobal, "(string) string", Same},
-    {"string", kGlobal, "(bool) string", BoolToString},
-    {"string", kGlobal, "(bytes) string", BytesToString, CostRule::kTraverse},
-    {"string", kGlobal, "(double) string", DoubleToString},
-    {"string", kGlobal, "(duration) string", DurationToString},
-    {"string", kGlobal, "(int) string", IntToString},
-    {"string", kGlobal, "(timestamp) string", TimeToString},
-    {"string", kGlobal, "(uint) string", UintToString},
-    {"bytes", kGlobal, "(bytes) bytes", Same},
-    {"bytes", kGlobal, "(string) bytes", StringToBytes, CostRule::kTraverse},
-    {"timestamp", kGlobal, "(timestamp) timestamp", Same},
-    {"timestamp", kGlobal, "(int) timestamp", IntToTime},
-    {"timestamp", kGlobal, "(string) timestamp", StringToTime},
-    {"duration", kGlobal, "(duration) duration", Same},
-    {"duration", kGlobal, "(int) duration", IntToDuration},
-    {"duration", kGlobal, "(string) duration", StringToDuration},
-    {"contains", kMethod, "(string, string) bool", Contains, CostRule::kContains},
-    {"endsWith", kMethod, "(string, string) bool", EndsWith, CostRule::kTraverse},
-    {"startsWith", kMethod, "(string, string) bool", StartsWith, CostRule::kTraverse},
-    {"matches", kGlobal, "(string, string) bool", Matches, CostRule::kRegex},
-    {"matches", kMethod, "(string, string) bool", Matches, CostRule::kRegex},
+    Standard("dyn", kGlobal, "(A) dyn", Same),
+    Standard("type", kGlobal, "(A) type<A>", TypeOf),
+    Standard("size", kGlobal, "(string) int", SizeOf),
+    Standard("size", kGlobal, "(bytes) int", SizeOf),
+    Standard("size", kGlobal, "(list<A>) int", SizeOf),
+    Standard("size", kGlobal, "(map<A, B>) int", SizeOf),
+    Standard("size", kMethod, "(string) int", SizeOf),
+    Standard("size", kMethod, "(bytes) int", SizeOf),
+    Standard("size", kMethod, "(list<A>) int", SizeOf),
+    Standard("size", kMethod, "(map<A, B>) int", SizeOf),
+    Standard("bool", kGlobal, "(bool) bool", Same),
+    Standard("bool", kGlobal, "(string) bool", StringToBool),
+    Standard("int", kGlobal, "(int) int", Same),
+    Standard("int", kGlobal, "(double) int", DoubleToInt),
+    Standard("int", kGlobal, "(duration) int", DurationToInt),
+    Standard("int", kGlobal, "(string) int", StringToInt),
+    Standard("int", kGlobal, "(timestamp) int", TimeToInt),
+    Standard("int", kGlobal, "(uint) int", UintToInt),
+    Standard("uint", kGlobal, "(uint) uint", Same),
+    Standard("uint", kGlobal, "(double) uint", DoubleToUint),
+    Standard("uint", kGlobal, "(int) uint", IntToUint),
+    Standard("uint", kGlobal, "(string) uint", StringToUint),
+    Standard("double", kGlobal, "(double) double", Same),
+    Standard("double", kGlobal, "(int) double", IntToDouble),
+    Standard("double", kGlobal, "(string) double", StringToDouble),
+    Standard("double", kGlobal, "(uint) double", UintToDouble),
+    Standard("string", kGlobal, "(string) string", Same),
+    Standard("string", kGlobal, "(bool) string", BoolToString),
+    Standard("string", kGlobal, "(bytes) string", BytesToString, CostRule::kTraverse),
+    Standard("string", kGlobal, "(double) string", DoubleToString),
+    Standard("string", kGlobal, "(duration) string", DurationToString),
+    Standard("string", kGlobal, "(int) string", IntToString),
+    Standard("string", kGlobal, "(timestamp) string", TimeToString),
+    Standard("string", kGlobal, "(uint) string", UintToString),
+    Standard("bytes", kGlobal, "(bytes) bytes", Same),
+    Standard("bytes", kGlobal, "(string) bytes", StringToBytes, CostRule::kTraverse),
+    Standard("timestamp", kGlobal, "(timestamp) timestamp", Same),
+    Standard("timestamp", kGlobal, "(int) timestamp", IntToTime),
+    Standard("timestamp", kGlobal, "(string) timestamp", StringToTime),
+    Standard("duration", kGlobal, "(duration) duration", Same),
+    Standard("duration", kGlobal, "(int) duration", IntToDuration),
+    Standard("duration", kGlobal, "(string) duration", StringToDuration),
+    Standard("contains", kMethod, "(string, string) bool", Contains, CostRule::kContains),
+    Standard("matches", kGlobal, "(string, string) bool", Matches, CostRule::kRegex),
+    Standard("matches", kMethod, "(string, string) bool", Matches, CostRule::kRegex),
+};
+
+constexpr OverloadSpec kByText[]{
+    Standard("endsWith", kMethod, "(string, string) bool", EndsWith, CostRule::kTraverse),
+    Standard("startsWith", kMethod, "(string, string) bool", StartsWith, CostRule::kTraverse),
+};
+constexpr OverloadSpec kByPart[]{
+    Standard("endsWith", kMethod, "(string, string) bool", EndsWith, CostRule::kTraverseSecond),
+    Standard("startsWith", kMethod, "(string, string) bool", StartsWith, CostRule::kTraverseSecond),
 };
 
 }  // namespace
 
 std::span<const OverloadSpec> StandardFunctions() { return kOverloads; }
+std::span<const OverloadSpec> PrefixesUntil136() { return kByText; }
+std::span<const OverloadSpec> Prefixes() { return kByPart; }
 
 }  // namespace tessera::cel

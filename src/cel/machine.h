@@ -35,9 +35,13 @@ class Machine {
   Value RunLogical(const Step& step, bool decisive);
   Value RunConditional(const Step& step);
   Value RunOptionalOr(const Step& step);
+  Value RunVariable(const Step& step);
   Value RunUnary(const Step& step);
+  Value RunIndex(const Step& step);
+  Value Found(const Value& value);
   Value RunBinary(const Step& step);
   Value RunCall(const Step& step);
+  Value RunFailingCall(const CallSite& site, std::span<const Value> arguments, const Value& error);
   static std::uint64_t BinaryCost(Code code, const Value& a, const Value& b);
   static Value Ordered(Code code, Order order);
   Value NoOverload(std::string_view name, std::span<const Value> arguments);
@@ -51,7 +55,7 @@ class Machine {
   Value FoldList(const Step& step, const Range& range);
   Value FoldMap(const Step& step, const Range& range);
   Value FoldSortBy(const Step& step, const Range& range);
-  Value FoldOptional(const Step& step, const Value& target, std::uint64_t target_cost);
+  Value FoldOptional(const Step& step, const Value& target);
   void Bind(const Step& step, const Element& element);
 
   bool Charge(std::uint64_t amount);  // False: the limit is reached, and the evaluation ends.

@@ -25,7 +25,6 @@ constexpr std::array kForms{
     Form{"all", Macro::kAll, 1, 1},
     Form{"exists", Macro::kExists, 1, 1},
     Form{"exists_one", Macro::kExistsOne, 1, 1},
-    Form{"existsOne", Macro::kExistsOne, 1, 1},
     Form{"map", Macro::kMap, 1, 1},
     Form{"map", Macro::kMap, 1, 2},
     Form{"filter", Macro::kFilter, 1, 1},

@@ -45,7 +45,7 @@ class BuiltMap final : public MapView {
   std::size_t Size() const override { return entries_.size(); }
   Entry At(Arena& /*arena*/, std::size_t index) const override { return entries_[index]; }
   std::optional<Value> Find(Arena& /*arena*/, const Value& key) const override {
-    if (!IsKey(key) && !key.Is(Kind::kDouble)) return std::nullopt;
+    if (!IsKey(key)) return std::nullopt;
     const std::size_t at = FindKey(entries_, index_, key);
     return at == kAbsent ? std::nullopt : std::optional(entries_[at].value);
   }
@@ -57,9 +57,7 @@ class BuiltMap final : public MapView {
 
 }  // namespace
 
-bool IsKey(const Value& value) {
-  return value.Is(Kind::kBool) || value.Is(Kind::kInt) || value.Is(Kind::kUint) || value.Is(Kind::kString);
-}
+bool IsKey(const Value& value) { return value.Is(Kind::kBool) || value.IsNumber() || value.Is(Kind::kString); }
 
 MapBuilder::MapBuilder(Arena& arena, std::size_t capacity)
     : arena_(arena), entries_(arena.Room<MapView::Entry>(capacity)) {
@@ -77,6 +75,10 @@ bool MapBuilder::Add(const Value& key, const Value& value) {
   while (index_[slot] != 0) slot = (slot + 1) & mask;
   index_[slot] = static_cast<std::uint32_t>(count_);
   return true;
+}
+
+void MapBuilder::Set(const Value& key, const Value& value) {
+  if (!Add(key, value)) entries_[FindKey(entries_.first(count_), index_, key)].value = value;
 }
 
 Value MapBuilder::Build() { return Value::Map(arena_.Own(BuiltMap(entries_.first(count_), index_))); }

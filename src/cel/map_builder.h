@@ -9,7 +9,7 @@
 
 namespace tessera::cel {
 
-// Whether CEL allows it as a key: bool, int, uint or string.
+// Whether it may be a key: bool, number or string. CEL itself knows no doubles as keys, but cel-go takes them.
 bool IsKey(const Value& value);
 
 class MapBuilder {
@@ -18,6 +18,7 @@ class MapBuilder {
 
   // False when the key is there already; numbers are compared by value.
   bool Add(const Value& key, const Value& value);
+  void Set(const Value& key, const Value& value);  // Replaces what was there.
   Value Build();  // Call once; then the builder is spent.
 
  private:

@@ -62,6 +62,10 @@ class Parser {
   }
   bool Expect(std::string_view symbol) {
     if (Accept(symbol)) return true;
+    if (Now().kind == TokenKind::kEnd) {
+      Fail(Now().offset, Format("Syntax error: missing '{}' at '<EOF>'", symbol));
+      return false;
+    }
     FailHere(Format("'{}'", symbol));
     return false;
   }
@@ -210,6 +214,11 @@ class Parser {
 
   std::optional<std::string_view> TakeFieldName() {
     if (Now().kind == TokenKind::kIdentifier && !IsKeyword(Now().text)) return Take().text;
+    if (Now().kind == TokenKind::kEscapedName) {
+      if (options_.escaped_names) return Now().text.substr(1, Take().text.size() - 2);
+      Fail(Now().offset, "unsupported syntax: '`'");
+      return std::nullopt;
+    }
     FailHere("IDENTIFIER");
     return std::nullopt;
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -38,7 +39,7 @@ enum class Code : std::uint8_t {
   kLessOrEqual,
   kGreater,
   kGreaterOrEqual,
-  kIn,
+  kIn,  // data: 1 when the list is a literal, which cel-go turns into a set that costs nothing
   kAdd,
   kSubtract,
   kMultiply,
@@ -51,7 +52,7 @@ enum class Code : std::uint8_t {
   kList,             // operands: elements; data: constant, which of them are optional, or kNoOptionals
   kMap,              // operands: keys and values
   kFold,             // operands: range, expressions; data: first slot; macro
-  kBind,             // operands: initial value, body; data: slot
+  kBind,             // operands: initial value, computed when it is first used; body; data: slot
 };
 
 constexpr std::uint32_t kNoOptionals = UINT32_MAX;
@@ -82,6 +83,8 @@ struct Program {
   std::vector<std::vector<bool>> optional_entries;
   PatternSet patterns;
   std::unique_ptr<Arena> memory = std::make_unique<Arena>();  // Holds what the constants point to.
+  // Why Kubernetes would not make a program of it: the conversion of a constant that fails. Usually empty.
+  std::string fault;
   StepId root = 0;
   std::uint32_t slots = 0;  // Variables of the environment, then those of macros.
 

@@ -13,7 +13,7 @@ namespace {
 constexpr double kTwoTo63 = 9223372036854775808.0;
 constexpr double kTwoTo64 = 18446744073709551616.0;
 
-constexpr std::array<std::string_view, 21> kTypeNames{
+constexpr std::array<std::string_view, 22> kTypeNames{
     "error",
     "null_type",
     "bool",
@@ -35,6 +35,7 @@ constexpr std::array<std::string_view, 21> kTypeNames{
     "kubernetes.URL",
     "kubernetes.NamedFormat",
     "kubernetes.DRADevice",
+    "pending",
 };
 
 template <class T>

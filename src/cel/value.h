@@ -48,6 +48,7 @@ enum class Kind : std::uint8_t {
   kUrl,
   kFormat,
   kDevice,
+  kPending,  // Only in the evaluator: a variable whose value nobody has asked for yet.
 };
 
 // Seconds since 1970 and the nanoseconds after them.
@@ -83,6 +84,12 @@ class Value {
   static Value Of(const Url* url) { return Value(Kind::kUrl, url, 0); }
   static Value Of(const NamedFormat* format) { return Value(Kind::kFormat, format, 0); }
   static Value Of(const DeviceFacts* device) { return Value(Kind::kDevice, device, 0); }
+  // `step` computes it; with `unwrap` it is the content of the optional that the step gives.
+  static Value Pending(std::uint32_t step, bool unwrap) {
+    Value value(Kind::kPending, step);
+    value.size_ = unwrap ? 1 : 0;
+    return value;
+  }
   // The message must outlive the value: a literal, or text in the arena.
   static Value Error(std::string_view message) { return Value(Kind::kError, message.data(), message.size()); }
 
@@ -111,6 +118,8 @@ class Value {
   const CidrBlock& AsCidr() const { return *static_cast<const CidrBlock*>(pointer_); }
   const Url& AsUrl() const { return *static_cast<const Url*>(pointer_); }
   const NamedFormat& AsFormat() const { return *static_cast<const NamedFormat*>(pointer_); }
+  std::uint32_t PendingStep() const { return static_cast<std::uint32_t>(number_); }
+  bool PendingUnwraps() const { return size_ != 0; }
   const DeviceFacts& AsDevice() const { return *static_cast<const DeviceFacts*>(pointer_); }
 
  private:

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "cel/checker.h"
+#include "cel/cost_estimate.h"
 #include "cel/evaluator.h"
 #include "cel/generator.h"
 #include "cel/parser.h"
@@ -62,9 +63,12 @@ struct DeviceSelector::Compiled {
   std::string expression;
   Environment environment;
   Program program;
+  std::uint64_t cost_estimate = 0;
 };
 
 std::string_view DeviceSelector::expression() const { return compiled_->expression; }
+
+std::uint64_t DeviceSelector::CostEstimate() const { return compiled_->cost_estimate; }
 
 Result<bool> DeviceSelector::Matches(const DeviceFacts& device) const { return Evaluate(device).match; }
 
@@ -104,6 +108,7 @@ Result<DeviceSelector> Compile(std::string_view expression, const Environment& e
   auto compiled = std::make_shared<DeviceSelector::Compiled>();
   compiled->expression = expression;
   compiled->environment = environment;
+  compiled->cost_estimate = EstimateCost(*ast, *checked, FunctionsFor(environment));
   compiled->program = Generate(*ast, variables, FunctionsFor(environment));
   if (const std::string& fault = compiled->program.fault; !fault.empty()) {
     return BadConfig("CelCompileError", Format("program instantiation failed: {}", fault));

@@ -33,6 +33,9 @@ class DeviceSelector {
 
   std::string_view expression() const;
 
+  // What an evaluation may cost at worst; UINT64_MAX when there is no bound.
+  std::uint64_t CostEstimate() const;
+
  private:
   struct Compiled;
   friend Result<DeviceSelector> Compile(std::string_view expression, const Environment& environment);

@@ -19,7 +19,7 @@ class MapBuilder {
   // False when the key is there already; numbers are compared by value.
   bool Add(const Value& key, const Value& value);
   void Set(const Value& key, const Value& value);  // Replaces what was there.
-  Value Build();  // Call once; then the builder is spent.
+  Value Build();                                   // Call once; then the builder is spent.
 
  private:
   Arena& arena_;

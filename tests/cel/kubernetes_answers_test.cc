@@ -14,7 +14,7 @@ namespace tessera::cel {
 struct Answer {
   std::string expression;
   std::string new_error;
-  std::int64_t estimate = 0;
+  std::uint64_t estimate = 0;
   std::string stored_error;
   bool match = false;
   std::string runtime_error;
@@ -60,7 +60,11 @@ std::vector<Answer> Recorded(std::string_view release) {
 Answer Ours(const std::string& expression, Release release) {
   Answer answer{.expression = expression};
   const auto admitted = Compile(expression, {.release = release, .use = Use::kNewExpression});
-  if (!admitted) answer.new_error = admitted.error().message();
+  if (admitted) {
+    answer.estimate = admitted->CostEstimate();
+  } else {
+    answer.new_error = admitted.error().message();
+  }
   const auto stored = Compile(expression, {.release = release});
   if (!stored) {
     answer.stored_error = stored.error().message();
@@ -104,6 +108,7 @@ void Compare(std::string_view name, Release release) {
     EXPECT_EQ(ours.match, wanted.match);
     EXPECT_EQ(ours.runtime_error, wanted.runtime_error);
     EXPECT_EQ(ours.cost, wanted.cost);
+    EXPECT_EQ(ours.estimate, wanted.estimate);
   }
   EXPECT_GT(compared, 350);
 }

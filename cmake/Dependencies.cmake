@@ -26,6 +26,18 @@ add_library(tessera_cli11 INTERFACE)
 add_library(tessera::cli11 ALIAS tessera_cli11)
 target_include_directories(tessera_cli11 SYSTEM INTERFACE ${CLI11_INCLUDE_DIR})
 
+# RE2: cel/ only. Under sanitizers the shared library, for the reason given at gRPC.
+find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
+if(TESSERA_SANITIZE)
+  find_library(RE2_LIBRARY NAMES re2 REQUIRED)
+else()
+  find_library(RE2_LIBRARY NAMES libre2.a REQUIRED)
+endif()
+add_library(tessera_re2 INTERFACE)
+add_library(tessera::re2 ALIAS tessera_re2)
+target_include_directories(tessera_re2 SYSTEM INTERFACE ${RE2_INCLUDE_DIR})
+target_link_libraries(tessera_re2 INTERFACE ${RE2_LIBRARY} Threads::Threads)
+
 # OpenSSL: TLS in net/, a checksum in kubelet/.
 find_path(OPENSSL_HEADERS openssl/ssl.h REQUIRED)
 find_library(SSL_LIBRARY NAMES libssl.a REQUIRED)

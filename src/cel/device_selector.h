@@ -1,0 +1,51 @@
+// cel/device_selector.h: does a device match an expression? Start here.
+//
+//   TESSERA_ASSIGN(const auto selector, cel::Compile("device.attributes['gpu.nvidia.com'].productName == 'X'", {}));
+//   TESSERA_ASSIGN(const bool match, selector.Matches(facts));
+//
+// The language is CEL as Kubernetes has it for device selectors; environment.h says which release's. Answers, errors
+// and costs are those that its users see.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "cel/device_facts.h"
+#include "cel/environment.h"
+
+namespace tessera::cel {
+
+// A compiled expression. Immutable, cheap to copy, safe from any thread.
+class DeviceSelector {
+ public:
+  // CelRuntimeError says what went wrong on this device, CelCostExceeded that it took too long.
+  Result<bool> Matches(const DeviceFacts& device) const;
+
+  // The same, with what it cost in Kubernetes' units.
+  struct Evaluation {
+    Result<bool> match;
+    std::uint64_t cost = 0;
+  };
+  Evaluation Evaluate(const DeviceFacts& device) const;
+
+  std::string_view expression() const;
+
+  // What an evaluation may cost at worst; UINT64_MAX when there is no bound.
+  std::uint64_t CostEstimate() const;
+
+ private:
+  struct Compiled;
+  friend Result<DeviceSelector> Compile(std::string_view expression, const Environment& environment);
+
+  explicit DeviceSelector(std::shared_ptr<const Compiled> compiled) : compiled_(std::move(compiled)) {}
+
+  std::shared_ptr<const Compiled> compiled_;
+};
+
+// CelCompileError points into the expression (line, column, caret) and has a near name as advice when there is one.
+Result<DeviceSelector> Compile(std::string_view expression, const Environment& environment);
+
+}  // namespace tessera::cel

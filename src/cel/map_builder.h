@@ -1,0 +1,31 @@
+// cel/map_builder.h: maps that an expression makes: literals, transformMap().
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "cel/arena.h"
+#include "cel/value.h"
+
+namespace tessera::cel {
+
+// Whether it may be a key: bool, number or string. CEL itself knows no doubles as keys, but cel-go takes them.
+bool IsKey(const Value& value);
+
+class MapBuilder {
+ public:
+  MapBuilder(Arena& arena, std::size_t capacity);  // At most so many entries will be added.
+
+  // False when the key is there already; numbers are compared by value.
+  bool Add(const Value& key, const Value& value);
+  void Set(const Value& key, const Value& value);  // Replaces what was there.
+  Value Build();                                   // Call once; then the builder is spent.
+
+ private:
+  Arena& arena_;
+  std::span<MapView::Entry> entries_;
+  std::span<std::uint32_t> index_;  // Open addressing; 0 is free, otherwise a position + 1. Empty for small maps.
+  std::size_t count_ = 0;
+};
+
+}  // namespace tessera::cel

@@ -1,0 +1,18 @@
+// cel/string_format.h: "%s has %d".format([...]).
+#pragma once
+
+#include <expected>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cel/arena.h"
+#include "cel/value.h"
+
+namespace tessera::cel {
+
+// The text, or why there is none.
+std::expected<std::string, std::string> FormatString(Arena& arena, std::string_view pattern,
+                                                     std::span<const Value> arguments);
+
+}  // namespace tessera::cel

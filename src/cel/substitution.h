@@ -1,0 +1,47 @@
+// cel/substitution.h: what the type parameters of overloads stand for, found while an expression is checked.
+#pragma once
+
+#include <span>
+#include <unordered_map>
+
+#include "cel/type.h"
+
+namespace tessera::cel {
+
+// Follows cel-go's rules: assignment works in both directions for dyn, and a parameter takes the more general of two
+// types that it was given.
+class Substitution {
+ public:
+  explicit Substitution(TypePool& pool) : pool_(pool) {}
+
+  Type Fresh();  // A new parameter.
+
+  // Whether values of type `from` may be used as `to`. What it learns about parameters is kept only when they may.
+  bool Assign(Type from, Type to);
+  bool AssignAll(std::span<const Type> from, std::span<const Type> to);
+
+  // The type with everything known put in. Parameters nobody knows stay, or become dyn.
+  Type Resolve(Type type, bool unknown_is_dyn = false);
+
+  // A copy of an overload's type with parameters of its own; `names` is kept for one overload.
+  using Names = std::unordered_map<std::string, Type>;
+  Type Instantiate(Type type, Names& names);
+
+ private:
+  using Map = std::unordered_map<Type, Type>;
+
+  bool Try(Type from, Type to);
+  bool TryParameter(Type type, Type parameter, bool type_is_from);
+  bool OccursIn(Type parameter, Type type) const;
+
+  TypePool& pool_;
+  Map known_;
+  int count_ = 0;
+};
+
+bool IsDynamic(Type type);  // dyn, any, or already wrong
+bool SameType(Type a, Type b);
+// The one of two assignable types that says less: dyn before list(dyn) before list(int).
+Type MoreGeneral(Type a, Type b);
+
+}  // namespace tessera::cel

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/service_manager.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -20,6 +21,7 @@
 #include "driver/hook_file.h"
 #include "driver/metrics.h"
 #include "driver/preparer.h"
+#include "driver/published_devices.h"
 #include "driver/publisher.h"
 #include "driver/reconciler.h"
 #include "driver/service_watchdog.h"
@@ -41,6 +43,7 @@ using std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kTick{1'000};
 constexpr std::chrono::milliseconds kForeignInterval{5'000};
 constexpr std::chrono::milliseconds kCheckpointDelay{1'000};
+constexpr std::chrono::milliseconds kFirstRelease{2'000}, kReleaseInterval{60'000};  // Of memory.
 constexpr std::chrono::milliseconds kProbeTimeout{3'000};
 constexpr std::chrono::milliseconds kSayAgain{60'000};
 constexpr std::chrono::milliseconds kCheckpointInterval{30'000};  // For what other instances did.
@@ -119,6 +122,7 @@ class Agent {
   std::optional<journal::Lease> leader_, adopted_lease_, instance_;
   std::optional<UniqueFd> go_lock_;
   steady_clock::time_point next_foreign_{};
+  steady_clock::time_point next_release_ = steady_clock::now() + kFirstRelease;
   std::atomic<int> failed_scans_ = -1;  // In a row. -1: none was made yet.
   std::atomic<bool> adopted_ = false;   // Claims of the Go driver may hold devices under other names than we publish.
 
@@ -223,6 +227,10 @@ void Agent::Tick() {
   Lead();
   LookForForeigners();
   KeepGoCheckpoint(false);
+  if (steady_clock::now() >= next_release_) {
+    ReleaseUnusedMemory();
+    next_release_ = steady_clock::now() + kReleaseInterval;
+  }
 }
 
 // Two drivers of one name on a node break each other; the one that was there first goes on.

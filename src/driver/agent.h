@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "driver/excluded_devices.h"
 #include "driver/inventory_loop.h"
-#include "driver/published_devices.h"
 #include "kube/access.h"
 
 namespace tessera::driver {

@@ -69,7 +69,7 @@ Result<void> InventoryLoop::Scan(device::Inventory& inventory) {
                    {{"device", withheld.name}, {"code", withheld.code}, {"reason", withheld.reason}});
     }
   }
-  auto snapshot = std::make_shared<const device::Snapshot>(Exclude(*scan.snapshot, options_.excluded));
+  auto snapshot = std::make_shared<const device::Snapshot>(options_.excluded.Apply(*scan.snapshot));
   Count(*snapshot);
   hardware_.Set(MakeHardwareState(std::move(snapshot), roots, std::move(base), options_.hook_path));
   return {};

@@ -13,9 +13,9 @@
 #include "cdi/driver_files.h"
 #include "cdi/writer.h"
 #include "device/inventory.h"
+#include "driver/excluded_devices.h"
 #include "driver/hardware.h"
 #include "driver/metrics.h"
-#include "driver/published_devices.h"
 #include "nvml/hosted_library.h"
 
 namespace tessera::driver {

@@ -11,42 +11,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::vector<std::string> Names(const device::Snapshot& snapshot) {
-  std::vector<std::string> names;
-  for (const auto& device : snapshot.devices) names.push_back(device.name);
-  return names;
-}
-
-TEST(ExcludedDevices, AreNamedByUuidIndexOrName) {
-  struct Case {
-    std::string text;
-    std::vector<std::string> left;
-  };
-  const std::string mig_0 = "gpu-2-mig-1g10gb-19-0";
-  const std::string mig_1 = "gpu-2-mig-1g10gb-19-1";
-  const Case cases[] = {
-      {"", {"gpu-0", "gpu-1", mig_0, mig_1}},
-      {TestGpu(0).gpu.uuid, {"gpu-1", mig_0, mig_1}},
-      {"1, 2,", {"gpu-0"}},
-      {"gpu-1", {"gpu-0", mig_0, mig_1}},
-      {"gpu-2", {"gpu-0", "gpu-1"}},
-      {"MIG-2-7", {"gpu-0", "gpu-1", mig_1}},
-      {mig_1, {"gpu-0", "gpu-1", mig_0}},
-  };
-  for (const Case& c : cases) {
-    EXPECT_EQ(Names(Exclude(TestSnapshot(), ExcludedDevices::Parse(c.text).value())), c.left) << c.text;
-  }
-  const auto bad = ExcludedDevices::Parse("0,device.attributes['x'] == 1");
-  ASSERT_FALSE(bad.has_value());
-  EXPECT_THAT(bad.error().Text(), HasSubstr("no UUID, index or device name"));
-}
-
-TEST(ExcludedDevices, AreWithheldWithAReason) {
-  const device::Snapshot left = Exclude(TestSnapshot(), ExcludedDevices::Parse("0").value());
-  EXPECT_EQ(left.withheld.back().name, "gpu-0");
-  EXPECT_EQ(left.withheld.back().code, "Excluded");
-}
-
 TEST(PublishedDevices, ThatADevicePluginGaveAwayKeepClaimsOut) {
   const auto devices = PublishedDevices(
       TestSnapshot(),

@@ -79,7 +79,7 @@ void AddPlaces(CLI::App& app, Raw& raw) {
       "The CDI hook program on the host; default: our own, copied into the plugin's directory")
       ->type_name("FILE");
   Add(app, "--exclude-devices", "EXCLUDE_DEVICES", raw.exclude_devices,
-      "GPUs that are left to others: UUIDs, indices, device names")
+      "GPUs that are left to others: UUIDs, indices, device names, CEL expressions")
       ->type_name("LIST");
 }
 

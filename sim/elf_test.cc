@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "sim/symbols.h"
+#include "tests/support/paths.h"
 
 namespace tessera::sim {
 namespace {

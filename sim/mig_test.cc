@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "sim/profile.h"
+#include "tests/support/paths.h"
 
 namespace tessera::sim {
 namespace {

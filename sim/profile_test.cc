@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "json/decode.h"
 #include "sim/mig.h"
+#include "tests/support/paths.h"
 
 namespace tessera::sim {
 namespace {

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "sim/tree.h"
 #include "sim/tree_parts.h"
+#include "tests/support/paths.h"
 
 namespace tessera::sim {
 

@@ -14,6 +14,7 @@
 #include "nvml/abi.h"
 #include "sim/store.h"
 #include "sim/tree.h"
+#include "tests/support/paths.h"
 
 namespace tessera::sim {
 

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "nvml/abi.h"
 #include "sim/profile.h"
+#include "tests/support/paths.h"
 
 namespace tessera::sim::command {
 namespace {

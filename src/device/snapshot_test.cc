@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "device/inventory.h"
 #include "json/decode.h"
+#include "tests/support/paths.h"
 
 namespace tessera::device {
 namespace {

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "journal/go_json.h"
 #include "journal/go_names.h"
+#include "tests/support/paths.h"
 
 namespace tessera::journal {
 namespace {

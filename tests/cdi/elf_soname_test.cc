@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "sim/elf.h"
+#include "tests/support/paths.h"
 
 namespace tessera::cdi {
 namespace {

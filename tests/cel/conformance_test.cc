@@ -18,6 +18,7 @@
 #include "cel/number_text.h"
 #include "cel/parser.h"
 #include "tests/cel/textproto.h"
+#include "tests/support/paths.h"
 
 namespace tessera::cel {
 namespace {

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cel/device_selector.h"
 #include "json/decode.h"
+#include "tests/support/paths.h"
 
 namespace tessera::cel {
 

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "json/value.h"
+#include "tests/support/paths.h"
 #include "tests/support/sim_root.h"
 
 namespace tessera::tests {

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "journal/journal.h"
+#include "tests/support/paths.h"
 
 namespace tessera::tests {
 namespace {

@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "tests/support/paths.h"
 
 namespace tessera {
 namespace {

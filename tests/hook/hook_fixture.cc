@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "base/text.h"
+#include "tests/support/paths.h"
 
 namespace tessera::tests {
 namespace {

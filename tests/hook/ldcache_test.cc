@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "tests/hook/hook_fixture.h"
+#include "tests/support/paths.h"
 
 namespace tessera::tests {
 namespace {

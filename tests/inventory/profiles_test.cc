@@ -18,6 +18,7 @@
 #include "sim/profile.h"
 #include "tests/support/golden.h"
 #include "tests/support/openapi.h"
+#include "tests/support/paths.h"
 #include "tests/support/sim_root.h"
 #include "tests/support/slice_rules.h"
 

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "tests/node/node.h"
+#include "tests/support/paths.h"
 
 namespace tessera::tests {
 namespace {

@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "driver/slice_plan.h"
+#include "tests/support/paths.h"
 
 extern char** environ;  // NOLINT: POSIX declares it nowhere.
 

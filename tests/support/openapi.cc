@@ -2,6 +2,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "tests/support/paths.h"
 
 namespace tessera::tests {
 namespace {

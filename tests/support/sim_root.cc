@@ -6,6 +6,7 @@
 #include "sim/elf.h"
 #include "sim/profile.h"
 #include "sim/tree.h"
+#include "tests/support/paths.h"
 
 namespace tessera::tests {
 namespace {

@@ -1,0 +1,76 @@
+"""Fixtures of the cluster tests. `make e2e` brings the cluster up; under plain pytest the first test does."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import uuid
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from harness import driver, dump, lifecycle  # noqa: E402
+from harness.__main__ import DIRECTORY, PROFILES, TOP  # noqa: E402
+from harness.errors import ClusterError  # noqa: E402
+from harness.kubectl import Kubectl  # noqa: E402
+from harness.lifecycle import Running  # noqa: E402
+from harness.releases import find_release  # noqa: E402
+
+_cluster_in_use = pytest.StashKey[Running]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "disruptive: stops parts of the cluster; runs alone, after the others")
+
+
+@pytest.fixture(scope="session")
+def cluster(request: pytest.FixtureRequest) -> Iterator[Running]:
+    """The cluster that TESSERA_CLUSTER names, or one that lives as long as this session."""
+    given = os.environ.get("TESSERA_CLUSTER")
+    if given:
+        running = lifecycle.attach(Path(given))
+    elif "PYTEST_XDIST_WORKER" in os.environ:
+        raise ClusterError("workers share a cluster that is already up: run make e2e, or set TESSERA_CLUSTER")
+    else:
+        release, profiles = find_release(os.environ.get("K8S", "")), PROFILES.split()
+        running = lifecycle.up(DIRECTORY, release, profiles, TOP / "build/bin/tessera-sim", bound=True)
+    request.config.stash[_cluster_in_use] = running
+    yield running
+    if not given:
+        lifecycle.down(running.cluster.dir)
+
+
+@pytest.fixture
+def namespace(cluster: Running) -> Iterator[Kubectl]:
+    """kubectl in a namespace of the test's own. Its pods are gone before the next test starts."""
+    kubectl = cluster.kubectl.in_namespace(f"test-{uuid.uuid4().hex[:8]}")
+    cluster.kubectl("create", "namespace", kubectl.namespace)
+    yield kubectl
+    kubectl("delete", "deployments,statefulsets,daemonsets,jobs", "--all", "--wait=false")
+    kubectl("delete", "pods", "--all", "--grace-period=1", "--timeout=60s")
+    cluster.kubectl("delete", "namespace", kubectl.namespace, "--wait=false")
+
+
+@pytest.fixture(scope="session")
+def installed(cluster: Running) -> Running:
+    """The cluster with the driver, through its image and its chart."""
+    driver.install(cluster)
+    return cluster
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    """On failure, before fixtures clean up: everything into one folder, and say where."""
+    outcome = yield
+    report: pytest.TestReport = outcome.get_result()
+    running = item.config.stash.get(_cluster_in_use, None)
+    if report.failed and running is not None:
+        name = re.sub(r"[^A-Za-z0-9_.-]+", "_", f"{item.name}-{report.when}")
+        folder = running.cluster.dir / "failures" / name
+        dump.collect(running, folder)
+        report.sections.append(("left for you", f"objects, events, logs of every component: {folder}"))

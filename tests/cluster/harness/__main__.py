@@ -1,4 +1,4 @@
-"""python3 -m harness up | down | build | enter: what the Makefile calls."""
+"""python3 -m harness up | down | e2e | build | enter: what the Makefile calls."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from harness.releases import find_release
 TOP = Path(__file__).parents[3]
 DIRECTORY = TOP / "build" / "cluster"
 PROFILES = "dgx-h100 dgx-a100-mig"
+_NONE_COLLECTED = 5  # pytest: no test was chosen.
 
 
 def main() -> int:
@@ -62,13 +63,22 @@ def _enter(arguments: argparse.Namespace) -> int:
 
 def _e2e(arguments: argparse.Namespace) -> int:
     """Up, tests, down. Tests find the cluster through the environment, so that workers share it."""
+    programs.ensure(programs.HELM)
     running = _bring_up(arguments, bound=True)
     try:
         env = {**os.environ, "TESSERA_CLUSTER": str(running.cluster.dir)}
-        argv = [sys.executable, "-m", "pytest", str(TOP / "tests/cluster"), *arguments.pytest]
-        return subprocess.run(argv, env=env, check=False).returncode
+        together = _pytest(["--numprocesses=4", "-m", "not disruptive", *arguments.pytest], env)
+        alone = _pytest(["-m", "disruptive", *arguments.pytest], env)
     finally:
         lifecycle.down(arguments.dir)
+    if together == alone == _NONE_COLLECTED:
+        raise ClusterError("no test matches")
+    return max(code for code in (together, alone) if code != _NONE_COLLECTED)
+
+
+def _pytest(options: list[str], env: dict[str, str]) -> int:
+    argv = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, str(TOP / "tests/cluster")]
+    return subprocess.run(argv, env=env, check=False).returncode
 
 
 def _bring_up(arguments: argparse.Namespace, *, bound: bool) -> lifecycle.Running:
@@ -90,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("--k8s", default="", help="Kubernetes release, such as 1.34; default: the newest")
         sub.add_argument("--profiles", default=PROFILES, help="one machine of tessera-sim a node")
         if sub.prog.endswith("e2e"):
-            sub.add_argument("pytest", nargs="*")
+            sub.add_argument("pytest", nargs="*", help="options of pytest, after --")
     command("down", _down)
     enter = command("enter", _enter)
     enter.add_argument("node")

@@ -20,6 +20,11 @@ class Release:
     def minor(self) -> str:
         return self.version.rpartition(".")[0]
 
+    @property
+    def resource_api(self) -> str:
+        """The newest version of resource.k8s.io that it serves."""
+        return {"1.32": "resource.k8s.io/v1beta1", "1.33": "resource.k8s.io/v1beta2"}.get(self.minor, "resource.k8s.io/v1")
+
     def flags(self, *, api_server: bool = False) -> list[str]:
         """What every component is told; the API server also which API versions to serve."""
         flags = [f"--feature-gates={','.join(self.feature_gates)}"] if self.feature_gates else []

@@ -4,10 +4,14 @@ PREFIX ?= /usr/local
 PRESET ?= dev
 WERROR ?= OFF
 TESTS  ?=
+K8S    ?=
+NODES  ?= dgx-h100 dgx-a100-mig
+E2E    ?=
+cluster := PYTHONPATH=tests/cluster PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m harness
 space  := $(subst ,, )
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check install lint format format-check bench clean help
+.PHONY: all demo test check install lint format format-check bench cluster cluster-down e2e clean help
 
 all: ## Build the release programs into build/bin
 	@tools/setup build
@@ -47,6 +51,17 @@ format-check: ## Fail when a source is not formatted
 bench: ## Measure; results also as build/bench/*.json
 	@tools/setup build
 	@tools/bench
+
+cluster: all ## Bring up a real cluster and leave it up (K8S=1.34, NODES="l4 t4": one simulated machine a node)
+	@tools/setup cluster
+	@$(cluster) up --k8s '$(K8S)' --profiles '$(NODES)'
+
+cluster-down: ## Take it down; fails when anything is left
+	@$(cluster) down
+
+e2e: all image ## Run the cluster tests on a cluster of their own (K8S=1.34, E2E="-k guide")
+	@tools/setup cluster
+	@$(cluster) e2e --k8s '$(K8S)' --profiles '$(NODES)' -- $(E2E)
 
 clean: ## Remove everything that was built
 	rm -rf build

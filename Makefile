@@ -67,7 +67,7 @@ clean: ## Remove everything that was built
 	rm -rf build
 
 help: ## Show this
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 # Logs land in build/ before CMake has made it.
 $(shell mkdir -p build)

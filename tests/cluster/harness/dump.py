@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from harness.errors import ClusterError
@@ -45,7 +46,7 @@ def _collect_node(running: Running, node: Node, folder: Path) -> None:
     _copy(disk / "var/log/cluster", folder / "log")
     _copy(disk / "var/log/pods", folder / "pods")  # Every container's output, also of those that are gone.
     for name, command in _NODE_COMMANDS.items():
-        _save(folder / name, lambda command=command: node.run(*command))  # type: ignore[misc]
+        _save(folder / name, partial(node.run, *command))
 
 
 def _save(file: Path, produce: Callable[[], str]) -> None:

@@ -89,7 +89,7 @@ def up(directory: Path, release: Release, profiles: Sequence[str], simulator: Pa
         _launch(cluster, listener.fileno(), bound=bound)
     running = Running(cluster)
     try:
-        _finish(running, simulator)
+        _finish(running)
     except ClusterError as error:
         told = f"{error}\n{_troubled(running)}logs: {cluster.log} and {cluster.dir}/nodes/*/var/log/cluster"
         raise ClusterError(told) from error
@@ -139,13 +139,13 @@ def _launch(cluster: Cluster, listener: int, *, bound: bool) -> None:
         )
 
 
-def _finish(running: Running, simulator: Path) -> None:
+def _finish(running: Running) -> None:
     """Images, then the objects that an installer would make, then readiness."""
     folder = running.cluster.dir / "images"
     folder.mkdir()
     archives = image.make_test_images(folder, running.nodes[0].driver_root / "usr/bin/nvidia-smi")
     for node in running.nodes:
-        wait_for(f"containerd of {node.name}", lambda node=node: node.images() or True, 60)  # type: ignore[misc]
+        node.wait_for_containerd()
         for archive in archives:
             node.import_image(archive)
     wait_for("the API server", lambda: "ok" in running.kubectl("get", "--raw", "/readyz"), 90)

@@ -10,6 +10,7 @@ from pathlib import Path
 from harness import control, node_disk, processes
 from harness.errors import ClusterError, run
 from harness.layout import Cluster, NodeSpec
+from harness.waiting import wait_for
 
 _INSIDE = ("PATH=/opt/cluster/kubernetes:/opt/cluster/runtime:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root")
 
@@ -77,6 +78,9 @@ class Node:
 
     def run(self, *command: str, stdin: str | None = None, timeout: float = 60) -> str:
         return run([*self.enter_command(), *command], stdin=stdin, timeout=timeout)
+
+    def wait_for_containerd(self, timeout: float = 60) -> None:
+        wait_for(f"containerd of {self.name}", lambda: self.run(*_ctr("version")), timeout)
 
     def import_image(self, archive: Path) -> None:
         """Puts an archive of the machine into the node's containerd."""

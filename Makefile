@@ -4,14 +4,15 @@ PREFIX ?= /usr/local
 PRESET ?= dev
 WERROR ?= OFF
 TESTS  ?=
+PYTHON ?= /usr/bin/python3
 K8S    ?=
 NODES  ?= dgx-h100 dgx-a100-mig
 E2E    ?=
-cluster := PYTHONPATH=tests/cluster PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m harness
+cluster := PYTHONPATH=tests/cluster PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m harness
 space  := $(subst ,, )
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check install lint format format-check bench cluster cluster-down e2e clean help
+.PHONY: all demo test check chart-test install lint format format-check bench cluster cluster-down e2e clean help
 
 all: ## Build the release programs into build/bin
 	@tools/setup build
@@ -31,6 +32,10 @@ check: ## Build and run the tests of one preset (PRESET=dev, asan or tsan), or s
 	@cmake --preset $(PRESET) -DTESSERA_WERROR=$(WERROR) > build/$(PRESET).log 2>&1 || { cat build/$(PRESET).log; exit 1; }
 	cmake --build --preset $(PRESET) --parallel $(JOBS) $(if $(TESTS),--target $(TESTS))
 	ctest --preset $(PRESET) --parallel $(JOBS) $(if $(TESTS),--label-regex '^($(subst $(space),|,$(TESTS)))$$')
+
+chart-test: ## Render the Helm chart and test what comes out (HELM=... or helm in PATH)
+	@tools/setup chart
+	@$(PYTHON) -B -m pytest -q -p no:cacheprovider tests/chart
 
 install: ## Install what `make` built into $(DESTDIR)$(PREFIX)
 	@test -e build/release/bin/tessera || { echo "nothing is built yet: run make first"; exit 1; }

@@ -12,7 +12,7 @@ cluster := PYTHONPATH=tests/cluster PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m harne
 space  := $(subst ,, )
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check chart-test install lint format format-check bench cluster cluster-down e2e clean help
+.PHONY: all demo test check chart-test install lint format format-check bench image image-test cluster cluster-down e2e clean help
 
 all: ## Build the release programs into build/bin
 	@tools/setup build
@@ -56,6 +56,15 @@ format-check: ## Fail when a source is not formatted
 bench: ## Measure; results also as build/bench/*.json
 	@tools/setup build
 	@tools/bench
+
+image: all ## Pack the programs into build/image: an OCI image archive, its root, its SBOM
+	@tools/setup image
+	@deploy/image/build_image.py
+
+image-test: image ## Test the image, and the systemd unit
+	@tools/setup image-test
+	@MYPYPATH=deploy/image:tests/image mypy --strict --cache-dir build/mypy deploy/image tests/image
+	@PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m pytest -p no:cacheprovider --quiet tests/image
 
 cluster: all ## Bring up a real cluster and leave it up (K8S=1.34, NODES="l4 t4": one simulated machine a node)
 	@tools/setup cluster

@@ -30,6 +30,8 @@ function(tessera_program name)
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${name} PRIVATE ${arg_DEPS} ${arg_LIBS} tessera::options)
+  # What went in, by archive member: deploy/image makes the SBOM of it.
+  target_link_options(${name} PRIVATE $<$<CONFIG:Release>:LINKER:-Map=${CMAKE_BINARY_DIR}/${name}.map>)
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <mutex>
 
 #include "base/log.h"
+#include "base/service_manager.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "cdi/writer.h"
@@ -20,6 +22,7 @@
 #include "driver/preparer.h"
 #include "driver/publisher.h"
 #include "driver/reconciler.h"
+#include "driver/service_watchdog.h"
 #include "driver/takeover.h"
 #include "journal/journal.h"
 #include "journal/leases.h"
@@ -59,6 +62,7 @@ class Agent {
 
   Result<void> Serve();
   void Run(const std::stop_token& stop);
+  Result<void> Alive();  // From any thread.
 
  private:
   // One look around, once a second and when something happened. Returns when there is nothing to do now.
@@ -78,7 +82,6 @@ class Agent {
   void OnPreparedChange();
   void Republish();
   net::ServerResponse Answer(const net::ServerRequest& request);
-  Result<void> Alive();
   Result<void> Ready();
   void Say(const Error& error);  // Once a minute for as long as it lasts.
   void RefreshMetrics();
@@ -502,9 +505,12 @@ Result<void> RunAgent(AgentOptions options, const std::stop_token& stop) {
                                                     .user_agent = Format("tessera-kubelet-plugin/{}", kVersion),
                                                     .qps = options.kube_qps,
                                                     .burst = options.kube_burst}));
+  TESSERA_ASSIGN(ServiceManager service_manager,
+                 ServiceManager::Find([](const char* name) { return std::getenv(name); }));
   log::Info("Starting", {{"version", kVersion}, {"node", options.node_name}, {"server", client->server()}});
   Agent agent(std::move(options), std::move(client), hook_path);
   TESSERA_TRY(agent.Serve());
+  const ServiceWatchdog watchdog(std::move(service_manager), [&agent] { return agent.Alive(); }, stop);
   agent.Run(stop);
   return {};
 }

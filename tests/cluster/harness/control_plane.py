@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from harness import network, probe
 from harness.init import Service
 from harness.layout import Cluster
@@ -60,6 +62,13 @@ def _api_server(cluster: Cluster) -> Service:
         f"--kubelet-client-certificate={pki / 'kubelet-client.crt'}",
         f"--kubelet-client-key={pki / 'kubelet-client.key'}",
         "--kubelet-preferred-address-types=InternalIP",
+        f"--requestheader-client-ca-file={pki / 'ca.crt'}",
+        "--requestheader-allowed-names=front-proxy",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        f"--proxy-client-cert-file={pki / 'front-proxy.crt'}",
+        f"--proxy-client-key-file={pki / 'front-proxy.key'}",
         *cluster.release.flags(api_server=True),
     ]
     return Service("kube-apiserver", argv, cluster.log / "kube-apiserver.log", ready_to_start=probe.tcp("127.0.0.1", 2379))
@@ -77,13 +86,18 @@ def _controller_manager(cluster: Cluster) -> Service:
         f"--cluster-signing-key-file={pki / 'ca.key'}",
     ]
     name = "kube-controller-manager"
-    return Service(name, argv, cluster.log / f"{name}.log", ready_to_start=probe.tcp(network.SERVICE_ADDRESS, 443))
+    return Service(name, argv, cluster.log / f"{name}.log", ready_to_start=_api_ready(cluster))
 
 
 def _scheduler(cluster: Cluster) -> Service:
     argv = [str(cluster.kubernetes / "kube-scheduler"), *_as_client(cluster, "scheduler")]
     name = "kube-scheduler"
-    return Service(name, argv, cluster.log / f"{name}.log", ready_to_start=probe.tcp(network.SERVICE_ADDRESS, 443))
+    return Service(name, argv, cluster.log / f"{name}.log", ready_to_start=_api_ready(cluster))
+
+
+def _api_ready(cluster: Cluster) -> Callable[[], bool]:
+    """Ready, not only listening: before its RBAC rules are there, clients are refused and end."""
+    return probe.https(f"https://{network.SERVICE_ADDRESS}/readyz", cluster.pki / "ca.crt")
 
 
 def _as_client(cluster: Cluster, user: str) -> list[str]:

@@ -42,7 +42,7 @@ def helm(running: Running, *words: str, stdin: str | None = None, timeout: float
 
 
 def image_archive() -> Path:
-    archives = sorted(IMAGES.glob("tessera-*.tar"))
+    archives = [archive for archive in IMAGES.glob("tessera-*.tar") if not archive.stem.endswith("-root")]
     if len(archives) != 1:
         found = ", ".join(archive.name for archive in archives) or "none"
         raise ClusterError(f"one image archive is expected in {IMAGES}; found: {found}; make image writes it")

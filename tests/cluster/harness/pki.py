@@ -34,6 +34,7 @@ def identities(cluster: Cluster) -> list[Identity]:
         Identity("apiserver", "/CN=kube-apiserver", served),
         # The API server calls kubelets as a user of its own: RBAC gives it the kubelet API and nothing else.
         Identity("kubelet-client", "/CN=kube-apiserver-kubelet-client"),
+        Identity("front-proxy", "/CN=front-proxy"),
         Identity("admin", "/O=system:masters/CN=admin"),
         Identity("controller-manager", "/CN=system:kube-controller-manager"),
         Identity("scheduler", "/CN=system:kube-scheduler"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import ssl
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +14,19 @@ def tcp(address: str, port: int) -> Callable[[], bool]:
         try:
             with socket.create_connection((address, port), timeout=1):
                 return True
+        except OSError:
+            return False
+
+    return probe
+
+
+def https(url: str, ca: Path) -> Callable[[], bool]:
+    """Answers 200 to anybody."""
+
+    def probe() -> bool:
+        try:
+            with urllib.request.urlopen(url, timeout=2, context=ssl.create_default_context(cafile=str(ca))) as answer:
+                return bool(answer.status == 200)
         except OSError:
             return False
 

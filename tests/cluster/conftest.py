@@ -14,7 +14,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from harness import driver, dump, lifecycle  # noqa: E402
+from harness import driver, dump, lifecycle, processes  # noqa: E402
 from harness.__main__ import DIRECTORY, PROFILES, TOP  # noqa: E402
 from harness.errors import ClusterError  # noqa: E402
 from harness.kubectl import Kubectl  # noqa: E402
@@ -30,19 +30,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest) -> Iterator[Running]:
-    """The cluster that TESSERA_CLUSTER names, or one that lives as long as this session."""
-    given = os.environ.get("TESSERA_CLUSTER")
-    if given:
-        running = lifecycle.attach(Path(given))
+    """The one that is up (TESSERA_CLUSTER names its folder), or else one that lives as long as this session."""
+    directory = Path(os.environ.get("TESSERA_CLUSTER", DIRECTORY))
+    found = processes.find_init(directory) is not None
+    if found:
+        running = lifecycle.attach(directory)
     elif "PYTEST_XDIST_WORKER" in os.environ:
-        raise ClusterError("workers share a cluster that is already up: run make e2e, or set TESSERA_CLUSTER")
+        raise ClusterError("workers share a cluster that is already up: run make e2e, or make cluster first")
     else:
         release, profiles = find_release(os.environ.get("K8S", "")), PROFILES.split()
-        running = lifecycle.up(DIRECTORY, release, profiles, TOP / "build/bin/tessera-sim", bound=True)
+        running = lifecycle.up(directory, release, profiles, TOP / "build/bin/tessera-sim", bound=True)
     request.config.stash[_cluster_in_use] = running
     yield running
-    if not given:
-        lifecycle.down(running.cluster.dir)
+    if not found:
+        lifecycle.down(directory)
 
 
 @pytest.fixture

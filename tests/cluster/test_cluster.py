@@ -12,13 +12,7 @@ from harness.lifecycle import Running
 from harness.waiting import wait_for
 from manifests import pod
 
-WHO_AM_I = """
-wget --quiet --no-check-certificate -O- \\
-  --header "Authorization: Bearer $(cat /var/run/secrets/kubernetes.io/serviceaccount/token)" \\
-  --header 'Content-Type: application/json' \\
-  --post-data '{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}' \\
-  https://$KUBERNETES_SERVICE_HOST/apis/authentication.k8s.io/v1/selfsubjectreviews
-"""
+NODE_PROGRAMS = {"name": "programs", "hostPath": {"path": "/opt/cluster/kubernetes", "type": "Directory"}}
 
 
 def test_a_pod_runs_on_each_node(cluster: Running, namespace: Kubectl) -> None:
@@ -48,21 +42,25 @@ def test_pods_of_two_nodes_reach_each_other(cluster: Running, namespace: Kubectl
     assert fetched == "found\n"
 
 
-def test_a_pod_reaches_the_api_server_with_its_service_account(cluster: Running, namespace: Kubectl) -> None:
+def test_pods_reach_the_api_server_with_their_service_account(cluster: Running, namespace: Kubectl) -> None:
     for node in cluster.nodes:
-        namespace.apply(pod(f"from-{node.name}", node=node.name))
+        asking = pod(f"from-{node.name}", node=node.name, volumes=[NODE_PROGRAMS])
+        asking["spec"]["containers"][0]["volumeMounts"] = [{"name": "programs", "mountPath": "/programs"}]
+        namespace.apply(asking)
     for node in cluster.nodes:
         namespace.wait_for_pod(f"from-{node.name}")
-        review = json.loads(namespace.exec(f"from-{node.name}", "sh", "-c", WHO_AM_I))
+        review = json.loads(namespace.exec(f"from-{node.name}", "/programs/kubectl", "auth", "whoami", "-o", "json"))
         assert review["status"]["userInfo"]["username"] == f"system:serviceaccount:{namespace.namespace}:default"
 
 
-def test_a_node_may_not_change_another_node(cluster: Running) -> None:
-    """NodeRestriction and the node authorizer are on."""
+def test_a_node_reads_no_other_node_and_not_all_its_labels_are_its_own(cluster: Running) -> None:
+    """The node authorizer and NodeRestriction are on."""
     first, second = cluster.nodes[:2]
-    label = ["kubectl", "--kubeconfig=/etc/kubernetes/kubeconfig", "label", "--overwrite", "node"]
-    with pytest.raises(ClusterError, match="is not allowed to modify node"):
-        first.run(*label, second.name, "tessera.test/mine=yes")
+    as_node = ["kubectl", "--kubeconfig=/etc/kubernetes/kubeconfig"]
+    with pytest.raises(ClusterError, match="is forbidden"):
+        first.run(*as_node, "get", "node", second.name)
+    with pytest.raises(ClusterError, match="is not allowed to modify labels"):
+        first.run(*as_node, "label", "node", first.name, "node-restriction.kubernetes.io/mine=yes")
 
 
 def test_nodes_keep_out_of_each_others_cgroups(cluster: Running, namespace: Kubectl) -> None:

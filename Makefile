@@ -35,6 +35,7 @@ check: ## Build and run the tests of one preset (PRESET=dev, asan or tsan), or s
 
 chart-test: ## Render the Helm chart and test what comes out (HELM=... or helm in PATH)
 	@tools/setup chart
+	@cd tests/chart && mypy --cache-dir $(CURDIR)/build/mypy .
 	@$(PYTHON) -B -m pytest -q -p no:cacheprovider tests/chart
 
 install: ## Install what `make` built into $(DESTDIR)$(PREFIX)

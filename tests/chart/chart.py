@@ -31,7 +31,7 @@ def helm() -> str:
 
 
 def promtool() -> str:
-    return program("promtool", "PROMTOOL", "tools/setup test")
+    return program("promtool", "PROMTOOL", "tools/setup chart")
 
 
 @dataclass

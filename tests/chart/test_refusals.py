@@ -19,6 +19,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         "is the Go driver's image",
     ),
     "Go image on a mirror": ({"image": {"repository": "mirror:5000/k8s-dra-driver-gpu"}}, "is the Go driver's image"),
+    "the Go driver's tag on our image": ({"image": {"tag": "v25.8.1"}}, '"v25.8.1" is a release of the Go driver'),
     "ComputeDomains": (
         {"resources": {"computeDomains": {"enabled": True}}},
         "ComputeDomains are not served yet",

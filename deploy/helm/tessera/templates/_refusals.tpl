@@ -27,6 +27,11 @@ image.repository "{{ $repository }}" is the Go driver's image. Push Tessera's (`
   image:
     repository: REGISTRY/tessera
     tag: "{{ .Chart.AppVersion }}"
+{{- else if regexMatch "^v?25\\." .Values.image.tag -}}
+image.tag "{{ .Values.image.tag }}" is a release of the Go driver. Leave the tag out for this chart's own, or:
+
+  image:
+    tag: "{{ .Chart.AppVersion }}"
 {{- end }}
 {{- end }}
 

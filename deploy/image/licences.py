@@ -24,7 +24,7 @@ _SPDX = {
     "Zlib": "Zlib",
 }
 _FORMAT = re.compile(r"\AFormat: https?://www\.debian\.org/doc/packaging-manuals/copyright-format/1\.0/")
-_COMMON = re.compile(r"/usr/share/common-licenses/([A-Za-z]+(?:-[0-9](?:\.[0-9])?)?)")
+_COMMON = re.compile(r"/usr/share/common-licenses/([A-Za-z0-9]+(?:-[0-9](?:\.[0-9])?)?)")
 
 
 def declared(copyright_text: str) -> str:

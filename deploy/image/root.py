@@ -15,13 +15,13 @@ from debian import ImageError, Package
 
 PROGRAMS = ("tessera", "tessera-cdi-hook", "tessera-kubelet-plugin")
 
-# Files by package. Our programs need libc and libm. The NVIDIA driver's libraries are loaded from the node into the
-# NVML host, which runs in this root: they also name the libraries that glibc 2.34 emptied, and libgcc_s is what glibc
-# loads when a thread is cancelled.
+# Files by package. Our programs need libc and libm; names are looked up in files and in DNS by libc itself, from glibc
+# 2.34 on. The node's libnvidia-ml.so.1 is loaded into a child process in this root: it also names libraries that glibc
+# 2.34 emptied (driver 580: libdl, libpthread, librt), and libgcc_s is what glibc loads when a library ends a thread.
 LIBRARIES = {
     "libc6": (
-        "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "libc.so.6", "libdl.so.2", "libm.so.6",
-        "libnss_dns.so.2", "libnss_files.so.2", "libpthread.so.0", "libresolv.so.2", "librt.so.1",
+        "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0",
+        "librt.so.1",
     ),
     "libgcc-s1": ("libgcc_s.so.1",),
 }
@@ -120,7 +120,8 @@ def _add_libraries(root: Root, package: Package, wanted: tuple[str, ...]) -> Non
 
 def _certificates(package: Package) -> bytes:
     """Of the package's files, and not this machine's bundle: that one may hold a certificate of its owner's."""
-    files = sorted(path for path in debian.paths(package) if path.endswith(".crt"))
+    folder = "/usr/share/ca-certificates/"
+    files = sorted(path for path in debian.paths(package) if path.startswith(folder) and path.endswith(".crt"))
     return b"".join(debian.content(package, path).rstrip(b"\n") + b"\n" for path in files)
 
 
@@ -135,6 +136,5 @@ def add_licences(root: Root, packages: Iterable[Package], own: bytes) -> None:
         root.add_file(f"usr/share/doc/{package.name}/copyright", text.encode())
         texts |= licences.common(text)
     for name in sorted(texts):
-        path = os.path.realpath(f"/usr/share/common-licenses/{name}")
-        if os.path.exists(path):
-            root.add_file(f"usr/share/common-licenses/{name}", Path(path).read_bytes())
+        path = f"/usr/share/common-licenses/{name}"
+        root.add_file(path, debian.content(debian.package(BASE), os.path.realpath(path)))

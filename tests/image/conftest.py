@@ -41,6 +41,11 @@ class Packed:
     def digest(self) -> str:
         return self.one("*.digest").read_text().strip()
 
+    def unpack(self, folder: Path) -> Path:
+        with tarfile.open(self.layer) as layer:
+            layer.extractall(folder)
+        return folder
+
     @property
     def sbom(self) -> dict[str, Any]:
         document: dict[str, Any] = json.loads(self.one("*.spdx.json").read_text())
@@ -64,7 +69,4 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Packed:
 @pytest.fixture(scope="session")
 def root(packed: Packed, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The image's root as a container would see it."""
-    folder = tmp_path_factory.mktemp("root")
-    with tarfile.open(packed.layer) as layer:
-        layer.extractall(folder)
-    return folder
+    return packed.unpack(tmp_path_factory.mktemp("root"))

@@ -67,7 +67,7 @@ def test_hook_needs_nothing_because_it_runs_on_the_host(root: Path) -> None:
     assert "(NEEDED)" not in readelf(hook, "--dynamic")
 
 
-# What `readelf -d libnvidia-ml.so.1` names in drivers R470 to R580, and what glibc loads by name.
+# What `readelf -d libnvidia-ml.so.1` of driver 580 names, and what glibc loads when a library ends a thread.
 NVIDIA_NEEDS = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "libgcc_s.so.1")
 
 
@@ -85,6 +85,21 @@ def test_programs_start_in_the_root_without_privileges(root: Path, packed: Packe
     command = ["chroot", "--userspec=65532:65532", str(root), f"/usr/bin/{program}", "--version"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert done.stdout.strip() == f"{program} {packed.sbom['packages'][0]['versionInfo']}"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="changing the root needs root")
+def test_nvml_is_loaded_from_the_node_into_the_root(packed: Packed, tmp_path: Path) -> None:
+    """As in a pod: the node's driver is below /driver-root, and its library finds what it needs in the image."""
+    inside = packed.unpack(tmp_path)
+    machine = ["--quiet", "--profile=dgx-h100", f"--root={inside}/driver-root"]
+    subprocess.run([str(BUILD / "bin/tessera-sim"), "create", *machine], check=True)
+    for folder in ("proc", "dev"):
+        (inside / folder).mkdir()
+    os.mknod(inside / "dev/null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    namespaces = ["unshare", "--fork", "--pid", "--mount", f"--mount-proc={inside}/proc", "chroot", str(inside)]
+    devices = ["/usr/bin/tessera", "devices", "--driver-root=/driver-root", "--sysfs-root=/driver-root/sys"]
+    done = subprocess.run([*namespaces, *devices], check=True, capture_output=True, text=True)
+    assert done.stdout.count("NVIDIA H100 80GB HBM3") == 8, done.stdout
 
 
 def test_certificates_are_the_packages_and_nobody_elses(root: Path) -> None:

@@ -35,7 +35,7 @@ def helm(running: Running, *words: str, stdin: str | None = None, timeout: float
     """Helm of the pinned release, as the cluster's administrator."""
     program = programs.ensure(programs.HELM) / "helm"
     home = running.cluster.dir / "helm"
-    env = {"KUBECONFIG": str(running.cluster.kubeconfig), "PATH": os.environ["PATH"]}
+    env = {"KUBECONFIG": str(running.cluster.kubeconfig), "PATH": os.environ["PATH"], "HOME": str(home)}
     for name in ("HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"):
         env[name] = str(home)
     return run([program, *words], stdin=stdin, env=env, timeout=timeout)

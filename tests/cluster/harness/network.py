@@ -13,6 +13,7 @@ from harness.layout import Cluster, NodeSpec
 
 BRIDGE_ADDRESS = "10.200.0.1"
 SERVICE_ADDRESS = "10.96.0.1"
+DNS_ADDRESS = "10.96.0.10"  # Pods are told so, as everywhere; nobody answers there.
 SERVICE_SUBNET = "10.96.0.0/16"
 _BRIDGE = "nodes"
 

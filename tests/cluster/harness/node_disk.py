@@ -92,6 +92,8 @@ def kubelet_config(cluster: Cluster, node: NodeSpec) -> dict[str, object]:
         "authorization": {"mode": "Webhook"},
         "cgroupDriver": "cgroupfs",
         "cgroupRoot": cgroups.node_root(cluster, node),
+        "clusterDNS": [network.DNS_ADDRESS],
+        "clusterDomain": "cluster.local",
         "containerRuntimeEndpoint": f"unix://{CONTAINERD_SOCKET}",
         # The disk is the machine's: how full it is says nothing about the cluster.
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},

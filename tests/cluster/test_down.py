@@ -31,8 +31,8 @@ def other(cluster: Running, tmp_path: Path) -> Running:
 
 def test_down_leaves_nothing(other: Running) -> None:
     directory = other.cluster.dir
-    seen = leftovers.namespaces_in_use(directory)
-    assert cgroups.left(directory) and seen
+    seen = leftovers.look_at(directory)
+    assert cgroups.left(directory) and seen.names
     lifecycle.down(directory)
     assert leftovers.find(directory, seen) == []
     assert [entry.name for entry in directory.iterdir()] == ["log"]
@@ -40,7 +40,7 @@ def test_down_leaves_nothing(other: Running) -> None:
 
 def test_killing_its_init_ends_every_process_at_once(other: Running) -> None:
     directory = other.cluster.dir
-    seen = leftovers.namespaces_in_use(directory)
+    seen = leftovers.look_at(directory)
     first = processes.find_init(directory)
     assert first is not None
     os.kill(first, signal.SIGKILL)

@@ -65,6 +65,13 @@ def values(image: str) -> dict[str, Any]:
     }
 
 
+def upgrade(running: Running, given: str) -> None:
+    """Installs the chart or brings it to these values; returns when every node has published its devices."""
+    where = ["--namespace", NAMESPACE, "--create-namespace", "--wait", "--timeout=120s", "--values=-"]
+    helm(running, "upgrade", "--install", "tessera", str(CHART), *where, stdin=given)
+    wait_for_slices(running)
+
+
 def wait_for_slices(running: Running, timeout: float = 60) -> None:
     """Every node has published devices."""
     wanted = {node.name for node in running.nodes}
@@ -81,7 +88,4 @@ def _install(running: Running, extra: dict[str, Any]) -> None:
     for node in running.nodes:
         node.import_image(archive)
     image = next(name for name in running.nodes[0].images() if "/tessera:" in name)
-    given = {**values(image), **extra}
-    where = ["--namespace", NAMESPACE, "--create-namespace", "--wait", "--timeout=120s", "--values=-"]
-    helm(running, "upgrade", "--install", "tessera", str(CHART), *where, stdin=yaml.safe_dump(given))
-    wait_for_slices(running)
+    upgrade(running, yaml.safe_dump({**values(image), **extra}))

@@ -35,16 +35,15 @@ def collect(running: Running, folder: Path) -> None:
     by_time = "--sort-by=.metadata.creationTimestamp"
     _save(folder / "events.txt", lambda: kubectl("get", "events", "--all-namespaces", by_time))
     _save(folder / "pods.txt", lambda: kubectl("describe", "pods", "--all-namespaces"))
-    _copy(running.cluster.log, folder / "control-plane")
+    _copy(running.cluster.log, folder / "log")
     for node in running.nodes:
         _collect_node(running, node, folder / node.name)
 
 
 def _collect_node(running: Running, node: Node, folder: Path) -> None:
     folder.mkdir()
-    disk = running.cluster.node_dir(node.spec)
-    _copy(disk / "var/log/cluster", folder / "log")
-    _copy(disk / "var/log/pods", folder / "pods")  # Every container's output, also of those that are gone.
+    pods = running.cluster.node_dir(node.spec) / "var/log/pods"
+    _copy(pods, folder / "pods")  # Every container's output, also of those that are gone.
     for name, command in _NODE_COMMANDS.items():
         _save(folder / name, partial(node.run, *command))
 

@@ -72,6 +72,10 @@ class Cluster:
         """The node's disk: what survives its reboot."""
         return self.dir / "nodes" / node.name
 
+    def node_log(self, node: NodeSpec) -> Path:
+        """/var/log/cluster inside the node: all components log to one place, and it stays after down()."""
+        return self.log / node.name
+
     def driver_root(self, node: NodeSpec) -> Path:
         """The node's simulated driver; /run/nvidia/driver inside the node."""
         return self.node_dir(node) / "driver"

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import os
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness import cgroups, processes
 from harness.layout import cluster_id
 
 
-def find(directory: Path, namespaces: frozenset[str] = frozenset()) -> list[str]:
-    """One line for each thing found. `namespaces`: those seen while the cluster was up."""
+@dataclass(frozen=True)
+class Seen:
+    """The namespaces of a cluster that was up, and when. The kernel gives their numbers to others once they are free."""
+
+    names: frozenset[str]
+    at: float  # CLOCK_BOOTTIME
+
+    def held_by(self, pid: int) -> list[str]:
+        return sorted(self.names & set(namespaces_of(pid))) if processes.started(pid) <= self.at else []
+
+
+NOTHING = Seen(frozenset(), 0)
+
+
+def find(directory: Path, seen: Seen = NOTHING) -> list[str]:
+    """One line for each thing found."""
     mine = cluster_id(directory)
     found = [f"cgroup {folder}" for folder in cgroups.left(directory)]
     for pid in processes.all_processes():
@@ -22,15 +38,16 @@ def find(directory: Path, namespaces: frozenset[str] = frozenset()) -> list[str]
             found.append(f"process {pid} of a container: {_command(pid)}")
         elif _mounts_below(pid, directory):
             found.append(f"mounts below {directory}, held by process {pid}: {_command(pid)}")
-        elif held := namespaces & set(namespaces_of(pid)):
-            found.append(f"namespaces {' '.join(sorted(held))}, held by process {pid}: {_command(pid)}")
+        elif held := seen.held_by(pid):
+            found.append(f"namespaces {' '.join(held)}, held by process {pid}: {_command(pid)}")
     return found
 
 
-def namespaces_in_use(directory: Path) -> frozenset[str]:
+def look_at(directory: Path) -> Seen:
     """The namespaces of the cluster's processes that are not the caller's own."""
     own = set(namespaces_of(os.getpid()))
-    return frozenset(name for pid in processes.members(directory) for name in namespaces_of(pid)) - own
+    names = frozenset(name for pid in processes.members(directory) for name in namespaces_of(pid)) - own
+    return Seen(names, time.clock_gettime(time.CLOCK_BOOTTIME))
 
 
 def namespaces_of(pid: int) -> list[str]:

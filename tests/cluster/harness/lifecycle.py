@@ -91,14 +91,14 @@ def up(directory: Path, release: Release, profiles: Sequence[str], simulator: Pa
     try:
         _finish(running)
     except ClusterError as error:
-        told = f"{error}\n{_troubled(running)}logs: {cluster.log} and {cluster.dir}/nodes/*/var/log/cluster"
+        told = f"{error}\n{_troubled(running)}logs: {cluster.log}"
         raise ClusterError(told) from error
     return running
 
 
 def down(directory: Path) -> None:
     """Ends the cluster in `directory`, whatever state it is in. Fails when anything is left."""
-    seen = leftovers.namespaces_in_use(directory)
+    seen = leftovers.look_at(directory)
     processes.kill_all(directory)
     cgroups.remove(directory)
     _remove_files(directory)

@@ -14,6 +14,7 @@ from harness.errors import run
 from harness.layout import Cluster, NodeSpec
 
 CONTAINERD_SOCKET = Path("/run/containerd/containerd.sock")
+LOG = Path("/var/log/cluster")
 PROGRAMS = Path("/opt/cluster")  # Where the node finds the cluster's programs.
 SANDBOX_IMAGE = "localhost/tessera-pause:1"
 _KUBERNETES = Path("/etc/kubernetes")
@@ -21,6 +22,7 @@ _KUBERNETES = Path("/etc/kubernetes")
 
 def make(cluster: Cluster, node: NodeSpec) -> None:
     disk = cluster.node_dir(node)
+    cluster.node_log(node).mkdir()
     for folder in ("etc/cdi", "etc/cni/net.d", "etc/containerd", "etc/kubernetes", "var/lib", "var/log", "root"):
         (disk / folder).mkdir(parents=True)
     (disk / "var/run").symlink_to("/run")

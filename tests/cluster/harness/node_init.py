@@ -11,7 +11,6 @@ from harness.errors import run
 from harness.init import Init, Service
 from harness.layout import Cluster, NodeSpec, load
 
-_LOG = Path("/var/log/cluster")
 _KUBERNETES = node_disk.PROGRAMS / "kubernetes"
 _RUNTIME = node_disk.PROGRAMS / "runtime"
 
@@ -29,8 +28,8 @@ def services(cluster: Cluster, node: NodeSpec) -> list[Service]:
     ]
     ready = probe.unix(node_disk.CONTAINERD_SOCKET)
     return [
-        Service("containerd", [str(_RUNTIME / "containerd")], _LOG / "containerd.log", path),
-        Service("kubelet", kubelet, _LOG / "kubelet.log", path, ready_to_start=ready),
+        Service("containerd", [str(_RUNTIME / "containerd")], node_disk.LOG / "containerd.log", path),
+        Service("kubelet", kubelet, node_disk.LOG / "kubelet.log", path, ready_to_start=ready),
     ]
 
 
@@ -41,7 +40,6 @@ def main(directory: Path, name: str) -> None:
     node_root.enter(cluster, node)
     network.forward_packets()
     socket.sethostname(name)
-    _LOG.mkdir(exist_ok=True)
     default = run([_RUNTIME / "ctr", "oci", "spec"])
     Path("/etc/containerd/base-spec.json").write_text(node_disk.base_spec(default), encoding="utf-8")
     Init(services(cluster, node), server).run()

@@ -13,7 +13,7 @@ from pathlib import Path
 from harness import gpus
 from harness.errors import run
 from harness.layout import Cluster, NodeSpec
-from harness.node_disk import PROGRAMS
+from harness.node_disk import LOG, PROGRAMS
 
 _OUTSIDE = ".outside"
 # The kubelet sets these for the whole machine. It finds them set, in files that stand in front of the real ones.
@@ -35,6 +35,7 @@ def enter(cluster: Cluster, node: NodeSpec) -> None:
     _mount("-t", "tmpfs", "-o", "mode=0755", "root", str(root))
     _mount_machine(root)
     _mount_own(root, disk)
+    _bind(cluster.node_log(node), root / LOG.relative_to("/"))
     _bind(cluster.kubernetes, root / PROGRAMS.relative_to("/") / "kubernetes", read_only=True)
     _bind(cluster.runtime, root / PROGRAMS.relative_to("/") / "runtime", read_only=True)
     _pivot(root)

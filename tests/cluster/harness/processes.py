@@ -60,6 +60,15 @@ def kill_all(directory: Path, timeout: float = 20) -> None:
         time.sleep(0.05)
 
 
+def started(pid: int) -> float:
+    """Seconds after the machine's boot, as time.CLOCK_BOOTTIME counts; endless when it is gone."""
+    try:
+        after_name = (_PROC / str(pid) / "stat").read_text("ascii", "replace").rpartition(")")[2]
+    except OSError:
+        return float("inf")
+    return int(after_name.split()[19]) / os.sysconf("SC_CLK_TCK")
+
+
 def _kill(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGKILL)

@@ -35,7 +35,9 @@ def test_killing_all_ends_what_was_started_without_an_init(tmp_path: Path) -> No
         assert list(processes.members(tmp_path)) == []
 
 
-def test_a_namespace_that_somebody_holds_is_found(tmp_path: Path) -> None:
-    own = leftovers.namespaces_of(os.getpid())
-    found = leftovers.find(tmp_path, frozenset(own[:1]))
-    assert any(f"held by process {os.getpid()}:" in line for line in found)
+def test_a_namespace_is_held_by_who_was_there_not_by_who_came_later(tmp_path: Path) -> None:
+    own = frozenset(leftovers.namespaces_of(os.getpid()))
+    born = processes.started(os.getpid())
+    me = f"held by process {os.getpid()}:"
+    assert any(me in line for line in leftovers.find(tmp_path, leftovers.Seen(own, born)))
+    assert not any(me in line for line in leftovers.find(tmp_path, leftovers.Seen(own, born - 1)))

@@ -76,6 +76,7 @@ cluster-down: ## Take it down; fails when anything is left
 
 e2e: all image ## Run the cluster tests on a cluster of their own (K8S=1.34, E2E="-k guide")
 	@tools/setup cluster
+	@cd tests/cluster && mypy --cache-dir $(CURDIR)/build/mypy .
 	@$(cluster) e2e --k8s '$(K8S)' --profiles '$(NODES)' -- $(E2E)
 
 clean: ## Remove everything that was built

@@ -25,7 +25,7 @@ _cluster_in_use = pytest.StashKey[Running]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "disruptive: stops parts of the cluster; runs alone, after the others")
+    config.addinivalue_line("markers", "alone: stops parts of the cluster or needs all its GPUs; runs after the others, by itself")
 
 
 @pytest.fixture(scope="session")

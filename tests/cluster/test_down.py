@@ -14,7 +14,7 @@ from harness.lifecycle import Running
 from harness.waiting import wait_for
 from manifests import pod
 
-pytestmark = pytest.mark.disruptive
+pytestmark = pytest.mark.alone
 SYSCTLS = ("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys")
 
 

@@ -67,8 +67,8 @@ def _e2e(arguments: argparse.Namespace) -> int:
     running = _bring_up(arguments, bound=True)
     try:
         env = {**os.environ, "TESSERA_CLUSTER": str(running.cluster.dir)}
-        together = _pytest(["--numprocesses=4", "-m", "not disruptive", *arguments.pytest], env)
-        alone = _pytest(["-m", "disruptive", *arguments.pytest], env)
+        together = _pytest(["--numprocesses=4", "-m", "not alone", *arguments.pytest], env)
+        alone = _pytest(["-m", "alone", *arguments.pytest], env)
     finally:
         lifecycle.down(arguments.dir)
     if together == alone == _NONE_COLLECTED:

@@ -25,6 +25,9 @@ class Release:
         """The newest version of resource.k8s.io that it serves."""
         return {"1.32": "resource.k8s.io/v1beta1", "1.33": "resource.k8s.io/v1beta2"}.get(self.minor, "resource.k8s.io/v1")
 
+    def at_least(self, minor: str) -> bool:
+        return int(self.minor.partition(".")[2]) >= int(minor.partition(".")[2])
+
     def flags(self, *, api_server: bool = False) -> list[str]:
         """What every component is told; the API server also which API versions to serve."""
         flags = [f"--feature-gates={','.join(self.feature_gates)}"] if self.feature_gates else []

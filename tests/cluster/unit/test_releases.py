@@ -22,6 +22,11 @@ def test_an_unknown_release_is_refused_with_those_there_are(wanted: str) -> None
         find_release(wanted)
 
 
+def test_releases_compare_by_number() -> None:
+    assert find_release("1.34").at_least("1.34") and find_release("1.37").at_least("1.9")
+    assert not find_release("1.33").at_least("1.34")
+
+
 def test_only_releases_before_1_34_need_a_gate_for_dra() -> None:
     gated = {release.minor for release in RELEASES if "--feature-gates=DynamicResourceAllocation=true" in release.flags()}
     assert gated == {"1.32", "1.33"}

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from gpu_view import look
 from harness import driver
+from harness.__main__ import TOP
+from harness.errors import run
 from harness.kubectl import Kubectl, Object
 from harness.lifecycle import Running
 from harness.node import Node
 from harness.waiting import wait_for
-from manifests import claim, pod
+from manifests import claim, claim_template, pod
 
 pytestmark = pytest.mark.alone
 PLUGIN = "/usr/bin/tessera-kubelet-plugin"
@@ -57,11 +60,65 @@ def test_a_pod_has_its_gpu_again_after_a_reboot(installed: Running, namespace: K
 def test_a_pod_deleted_while_the_driver_is_absent_ends_when_it_is_back(installed: Running, namespace: Kubectl) -> None:
     node = installed.nodes[0]
     start_with_gpu(installed, namespace, node, "orphan")
-    given = driver.helm(installed, "get", "values", "tessera", "--namespace", driver.NAMESPACE, "--output", "yaml")
+    given = driver.current_values(installed)
     driver.helm(installed, "uninstall", "tessera", "--namespace", driver.NAMESPACE, "--wait")
     namespace.delete("pod", "orphan", wait=False)
     driver.upgrade(installed, given)
     wait_for("the pod is gone", lambda: not namespace.items("pods"), 60)
+
+
+def test_an_upgrade_under_load_fails_no_prepare(installed: Running, namespace: Kubectl) -> None:
+    if not installed.cluster.release.at_least("1.33"):
+        pytest.skip("kubelets before 1.33 know one instance of a driver: there is a gap")
+    node = installed.nodes[0]
+    load = pod("user", command=["nvidia-smi", "-L"], node=node.name, templates={"gpu": "each"})
+    spec = {"parallelism": 4, "completions": 24, "backoffLimit": 0, "template": {"spec": load["spec"]}}
+    job: Object = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "load"}, "spec": spec}
+    namespace.apply([claim_template(installed.cluster.release, "each"), job])
+    plugins = {each["metadata"]["uid"] for each in plugin_pods(installed)}
+    given = yaml.safe_load(driver.current_values(installed))
+    given["kubeletPlugin"]["podAnnotations"] = {"tessera.test/upgrade": namespace.namespace}
+    driver.upgrade(installed, yaml.safe_dump(given))
+    namespace.wait_until(("job", "load"), lambda found: found["status"].get("succeeded") == 24, "all succeed", 300)
+    assert plugins.isdisjoint(each["metadata"]["uid"] for each in plugin_pods(installed))
+    events = [each for each in namespace.items("events") if each["reason"] == "FailedPrepareDynamicResources"]
+    assert [each["message"] for each in events] == []
+
+
+def test_a_driver_that_is_loaded_after_boot_is_found(installed: Running, namespace: Kubectl) -> None:
+    node = installed.nodes[0]
+    simulate(node, "driver", "unload")
+    wait_for("no device is offered", lambda: device_count(installed, node) == 0, 90)
+    simulate(node, "driver", "reload")
+    wait_for("devices are offered", lambda: device_count(installed, node) > 0, 90)
+    start_with_gpu(installed, namespace, node, "late")
+    assert len(look(namespace, "late").products) == 1
+
+
+def test_pods_end_and_start_again_after_the_api_server_was_away(installed: Running, namespace: Kubectl) -> None:
+    node = installed.nodes[0]
+    start_with_gpu(installed, namespace, node, "before")
+    seen = look(namespace, "before")
+    installed.service("kube-apiserver").stop()
+    node.run("pkill", "-KILL", "-f", f"^{PLUGIN}")  # It has to come back without the API server, too.
+    installed.service("kube-apiserver").start()
+    installed.wait_until_ready()
+    start_with_gpu(installed, namespace, node, "after")
+    assert look(namespace, "before") == seen
+    assert set(look(namespace, "after").products).isdisjoint(seen.products)
+
+
+def plugin_pods(running: Running) -> list[Object]:
+    return running.kubectl.in_namespace(driver.NAMESPACE).items("pods")
+
+
+def simulate(node: Node, *words: str) -> None:
+    run([TOP / "build/bin/tessera-sim", *words, "--root", node.driver_root])
+
+
+def device_count(running: Running, node: Node) -> int:
+    slices = [each["spec"] for each in running.kubectl.items("resourceslices") if each["spec"]["nodeName"] == node.name]
+    return sum(len(each.get("devices", [])) for each in slices)
 
 
 def restarts(found: Object) -> int:

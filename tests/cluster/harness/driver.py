@@ -65,6 +65,11 @@ def values(image: str) -> dict[str, Any]:
     }
 
 
+def current_values(running: Running) -> str:
+    """What the release was installed with, as YAML."""
+    return helm(running, "get", "values", "tessera", "--namespace", NAMESPACE, "--output", "yaml")
+
+
 def upgrade(running: Running, given: str) -> None:
     """Installs the chart or brings it to these values; returns when every node has published its devices."""
     where = ["--namespace", NAMESPACE, "--create-namespace", "--wait", "--timeout=120s", "--values=-"]

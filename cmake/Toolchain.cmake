@@ -18,6 +18,8 @@ if(CCACHE)
     ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
 endif()
 
+cmake_path(RELATIVE_PATH CMAKE_SOURCE_DIR BASE_DIRECTORY ${CMAKE_BINARY_DIR} OUTPUT_VARIABLE source_from_build)
+
 add_library(tessera_options INTERFACE)
 add_library(tessera::options ALIAS tessera_options)
 target_compile_features(tessera_options INTERFACE cxx_std_23)
@@ -28,6 +30,7 @@ target_compile_options(tessera_options INTERFACE
   -ffunction-sections -fdata-sections -fstack-protector-strong
   # Reproducible: no build path in __FILE__ or debug information.
   -ffile-prefix-map=${CMAKE_SOURCE_DIR}=.
+  $<$<CONFIG:Release>:-ffile-prefix-map=${source_from_build}=.> # The same with ccache, which makes paths relative.
   $<$<BOOL:${TESSERA_WERROR}>:-Werror>)
 target_compile_definitions(tessera_options INTERFACE
   $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>

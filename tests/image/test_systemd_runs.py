@@ -49,8 +49,12 @@ class Host:
         for name, value in properties.items():
             eventually(lambda: self.show(name) == value, f"{name} does not become {value}; see {self._logs}/*.log")
 
+    def path(self, path: Path) -> Path:
+        """The host's own, from outside."""
+        return Path(f"/proc/{self._init}/root{path}")
+
     def exists(self, path: Path) -> bool:
-        return Path(f"/proc/{self._init}/root{path}").exists()
+        return self.path(path).exists()
 
     def wait_for(self, path: Path) -> None:
         eventually(lambda: self.exists(path), f"{path} does not appear; see {self._logs}/*.log")
@@ -141,6 +145,13 @@ def test_plugin_that_no_kubelet_could_reach_is_restarted(host: Host) -> None:
 def test_plugin_that_hangs_is_restarted(host: Host) -> None:
     host.run("kill", "-STOP", host.show("MainPID"))
     host.wait(NRestarts="1", ActiveState="active")
+
+
+def test_wrong_flags_are_not_tried_again(host: Host) -> None:
+    host.path(Path("/etc/tessera/kubelet-plugin.env")).write_text("NODE_NAME=not_a_name\n")
+    host.run("systemctl", "restart", "--no-block", UNIT)
+    host.wait(ActiveState="failed")
+    assert (host.show("ExecMainStatus"), host.show("NRestarts")) == ("2", "0")
 
 
 def test_stopping_is_clean_and_leaves_the_cdi_directory(host: Host) -> None:

@@ -15,10 +15,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from harness import driver, dump, lifecycle, processes  # noqa: E402
-from harness.__main__ import DIRECTORY, PROFILES, TOP  # noqa: E402
 from harness.errors import ClusterError  # noqa: E402
 from harness.kubectl import Kubectl  # noqa: E402
 from harness.lifecycle import Running  # noqa: E402
+from harness.places import DIRECTORY, PROFILES, SIMULATOR  # noqa: E402
 from harness.releases import find_release  # noqa: E402
 
 _cluster_in_use = pytest.StashKey[Running]()
@@ -39,7 +39,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Running]:
         raise ClusterError("workers share a cluster that is already up: run make e2e, or make cluster first")
     else:
         release, profiles = find_release(os.environ.get("K8S", "")), PROFILES.split()
-        running = lifecycle.up(directory, release, profiles, TOP / "build/bin/tessera-sim", bound=True)
+        running = lifecycle.up(directory, release, profiles, SIMULATOR, bound=True)
     request.config.stash[_cluster_in_use] = running
     yield running
     if not found:
@@ -51,6 +51,7 @@ def namespace(cluster: Running) -> Iterator[Kubectl]:
     """kubectl in a namespace of the test's own. Its pods are gone before the next test starts."""
     kubectl = cluster.kubectl.in_namespace(f"test-{uuid.uuid4().hex[:8]}")
     cluster.kubectl("create", "namespace", kubectl.namespace)
+    kubectl.wait_until(("serviceaccount", "default"), bool, "a service account")  # Pods are refused before.
     yield kubectl
     kubectl("delete", "deployments,statefulsets,daemonsets,jobs", "--all", "--wait=false")
     kubectl("delete", "pods", "--all", "--grace-period=1", "--timeout=60s")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness import cgroups, leftovers, lifecycle, processes
-from harness.__main__ import TOP
 from harness.lifecycle import Running
+from harness.places import SIMULATOR
 from harness.waiting import wait_for
 from manifests import pod
 
@@ -21,9 +21,8 @@ SYSCTLS = ("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "kern
 @pytest.fixture
 def other(cluster: Running, tmp_path: Path) -> Running:
     """A second cluster beside the first, with a pod that runs."""
-    simulator = TOP / "build/bin/tessera-sim"
-    running = lifecycle.up(tmp_path / "cluster", cluster.cluster.release, ["l4"], simulator, bound=True)
-    running.kubectl.wait_until(("serviceaccount", "default"), lambda _: True, "a service account")
+    running = lifecycle.up(tmp_path / "cluster", cluster.cluster.release, ["l4"], SIMULATOR, bound=True)
+    running.kubectl.wait_until(("serviceaccount", "default"), bool, "a service account")
     running.kubectl.apply(pod("resident"))
     running.kubectl.wait_for_pod("resident")
     return running

@@ -7,11 +7,11 @@ import yaml
 
 from gpu_view import look
 from harness import driver
-from harness.__main__ import TOP
 from harness.errors import run
 from harness.kubectl import Kubectl, Object
 from harness.lifecycle import Running
 from harness.node import Node
+from harness.places import SIMULATOR
 from harness.waiting import wait_for
 from manifests import claim, claim_template, pod
 
@@ -113,7 +113,7 @@ def plugin_pods(running: Running) -> list[Object]:
 
 
 def simulate(node: Node, *words: str) -> None:
-    run([TOP / "build/bin/tessera-sim", *words, "--root", node.driver_root])
+    run([SIMULATOR, *words, "--root", node.driver_root])
 
 
 def device_count(running: Running, node: Node) -> int:

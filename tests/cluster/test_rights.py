@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +18,7 @@ def slice_of(running: Running, node: str) -> Object:
     return next(each for each in running.kubectl.items("resourceslices") if each["spec"]["nodeName"] == node)
 
 
-def as_plugin_on(running: Running, node: str) -> Kubectl:
+def as_plugin_on(running: Running, node: str, folder: Path) -> Kubectl:
     """kubectl with a token such as the plugin's pod on this node has: bound to the pod, and so to the node."""
     tessera = running.kubectl.in_namespace(driver.NAMESPACE)
     plugin = next(each for each in tessera.items("pods") if each["spec"]["nodeName"] == node)
@@ -25,7 +26,7 @@ def as_plugin_on(running: Running, node: str) -> Kubectl:
     token = tessera("create", "token", plugin["spec"]["serviceAccountName"], *bound).strip()
     config = json.loads(running.cluster.kubeconfig.read_text("utf-8"))
     config["users"][0]["user"] = {"token": token}
-    file = running.cluster.dir / f"plugin-{node}.kubeconfig"
+    file = folder / "plugin.kubeconfig"
     file.write_text(json.dumps(config), encoding="utf-8")
     file.chmod(0o600)
     return Kubectl(tessera.program, file, driver.NAMESPACE)
@@ -35,9 +36,9 @@ def slices_path(running: Running) -> str:
     return f"/apis/{running.cluster.release.resource_api}/resourceslices"
 
 
-def test_a_plugin_may_write_slices_of_its_own_node_only(installed: Running) -> None:
+def test_a_plugin_may_write_slices_of_its_own_node_only(installed: Running, tmp_path: Path) -> None:
     first, second = (node.name for node in installed.nodes[:2])
-    plugin, path = as_plugin_on(installed, first), slices_path(installed)
+    plugin, path = as_plugin_on(installed, first, tmp_path), slices_path(installed)
     made = slice_of(installed, first)
     spec: Object = {**made["spec"], "pool": {**made["spec"]["pool"], "name": "of-a-test"}}
     mine: Object = {**made, "metadata": {"name": "of-a-test"}, "spec": spec}
@@ -61,9 +62,11 @@ def test_a_plugin_may_write_slices_of_its_own_node_only(installed: Running) -> N
         pytest.param(("label", "node", "node-1", "tessera.test/x=y"), id="label its node"),
     ],
 )
-def test_a_plugin_may_do_nothing_that_it_does_not_need(installed: Running, request_of: tuple[str, ...]) -> None:
+def test_a_plugin_may_do_nothing_that_it_does_not_need(
+    installed: Running, tmp_path: Path, request_of: tuple[str, ...]
+) -> None:
     with pytest.raises(ClusterError, match="forbidden"):
-        as_plugin_on(installed, "node-1")(*request_of)
+        as_plugin_on(installed, "node-1", tmp_path)(*request_of)
 
 
 def test_a_workload_owner_writes_claims_but_neither_classes_nor_slices(installed: Running, namespace: Kubectl) -> None:

@@ -11,11 +11,9 @@ from pathlib import Path
 
 from harness import lifecycle, programs
 from harness.errors import ClusterError
+from harness.places import DIRECTORY, PROFILES, SIMULATOR, TOP
 from harness.releases import find_release
 
-TOP = Path(__file__).parents[3]
-DIRECTORY = TOP / "build" / "cluster"
-PROFILES = "dgx-h100 dgx-a100-mig"
 _NONE_COLLECTED = 5  # pytest: no test was chosen.
 
 
@@ -83,7 +81,7 @@ def _pytest(options: list[str], env: dict[str, str]) -> int:
 
 def _bring_up(arguments: argparse.Namespace, *, bound: bool) -> lifecycle.Running:
     release, profiles = find_release(arguments.k8s), arguments.profiles.split()
-    return lifecycle.up(arguments.dir, release, profiles, TOP / "build/bin/tessera-sim", bound=bound)
+    return lifecycle.up(arguments.dir, release, profiles, SIMULATOR, bound=bound)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -12,11 +12,9 @@ import yaml
 from harness import gpus, programs
 from harness.errors import ClusterError, run
 from harness.lifecycle import Running
+from harness.places import CHART, IMAGES
 from harness.waiting import wait_for
 
-TOP = Path(__file__).parents[3]
-CHART = TOP / "deploy/helm/tessera"
-IMAGES = TOP / "build/image"
 NAMESPACE = "tessera"
 
 

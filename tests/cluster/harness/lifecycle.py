@@ -98,6 +98,7 @@ def up(directory: Path, release: Release, profiles: Sequence[str], simulator: Pa
 
 def down(directory: Path) -> None:
     """Ends the cluster in `directory`, whatever state it is in. Fails when anything is left."""
+    _refuse_foreign(directory)
     seen = leftovers.look_at(directory)
     processes.kill_all(directory)
     cgroups.remove(directory)
@@ -107,13 +108,13 @@ def down(directory: Path) -> None:
 
 
 def _prepare(cluster: Cluster, simulator: Path) -> None:
+    cluster.save()  # First: it is what tells a cluster's folder from others.
     cluster.log.mkdir()
     pki.make(cluster)
     cgroups.make(cluster)
     for node in cluster.nodes:
         node_disk.make(cluster, node)
         gpus.make(cluster, node, simulator)
-    cluster.save()
 
 
 def _launch(cluster: Cluster, listener: int, *, bound: bool) -> None:
@@ -167,6 +168,13 @@ def _troubled(running: Running) -> str:
             if service["last_exit"] is not None:
                 told += f"{service['name']} ended with {service['last_exit']} ({service['starts']} starts)\n"
     return told
+
+
+def _refuse_foreign(directory: Path) -> None:
+    """What is not a cluster's folder is not ours to empty."""
+    names = {entry.name for entry in directory.iterdir()} if directory.exists() else set()
+    if "cluster.json" not in names and not names <= set(_KEPT):
+        raise ClusterError(f"{directory} holds something else than a cluster; name another folder")
 
 
 def _remove_files(directory: Path) -> None:

@@ -44,7 +44,18 @@ def allocated(running: Running, claim: Object) -> dict[str, Object]:
     chosen = {(result["pool"], result["device"]) for result in results}
     found: dict[str, Object] = {}
     for published in running.kubectl.items("resourceslices"):
-        for device in published["spec"].get("devices", []):
+        for device in devices_of(published):
             if (published["spec"]["pool"]["name"], device["name"]) in chosen:
-                found[device["name"]] = device.get("basic", device)["attributes"]  # v1beta1 has one level more.
+                found[device["name"]] = device["attributes"]
     return found
+
+
+def devices_on(running: Running, node: str) -> list[Object]:
+    """What the node offers, in the order it was published."""
+    slices = [each for each in running.kubectl.items("resourceslices") if each["spec"].get("nodeName") == node]
+    return [device for each in slices for device in devices_of(each)]
+
+
+def devices_of(published: Object) -> list[Object]:
+    """In the form of v1: v1beta1 says null for none, and has one level more."""
+    return [{"name": each["name"], **each.get("basic", each)} for each in published["spec"].get("devices") or []]

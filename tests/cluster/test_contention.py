@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_view import look
+from gpu_view import devices_on, look
 from harness.kubectl import Kubectl, Object
 from harness.lifecycle import Running
 from manifests import claim, claim_template, pod
@@ -21,8 +21,7 @@ rmdir /used/$uuid
 
 def test_a_claim_that_cannot_be_met_waits_until_a_gpu_is_free(installed: Running, namespace: Kubectl) -> None:
     release, node = installed.cluster.release, installed.nodes[0].name
-    slices = [each["spec"] for each in installed.kubectl.items("resourceslices") if each["spec"]["nodeName"] == node]
-    everything = sum(len(each["devices"]) for each in slices)
+    everything = len(devices_on(installed, node))
     namespace.apply([claim(release, "all", count=everything), pod("greedy", node=node, claims={"gpu": "all"})])
     namespace.wait_for_pod("greedy")
     namespace.apply([claim(release, "one"), pod("patient", node=node, claims={"gpu": "one"})])

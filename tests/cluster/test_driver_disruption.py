@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from gpu_view import look
+from gpu_view import devices_on, look
 from harness import driver
 from harness.errors import run
 from harness.kubectl import Kubectl, Object
@@ -88,9 +88,11 @@ def test_an_upgrade_under_load_fails_no_prepare(installed: Running, namespace: K
 def test_a_driver_that_is_loaded_after_boot_is_found(installed: Running, namespace: Kubectl) -> None:
     node = installed.nodes[0]
     simulate(node, "driver", "unload")
-    wait_for("no device is offered", lambda: device_count(installed, node) == 0, 90)
-    simulate(node, "driver", "reload")
-    wait_for("devices are offered", lambda: device_count(installed, node) > 0, 90)
+    try:
+        wait_for("no device is offered", lambda: not devices_on(installed, node.name), 90)
+    finally:
+        simulate(node, "driver", "reload")
+    wait_for("devices are offered", lambda: devices_on(installed, node.name), 90)
     start_with_gpu(installed, namespace, node, "late")
     assert len(look(namespace, "late").products) == 1
 
@@ -114,11 +116,6 @@ def plugin_pods(running: Running) -> list[Object]:
 
 def simulate(node: Node, *words: str) -> None:
     run([SIMULATOR, *words, "--root", node.driver_root])
-
-
-def device_count(running: Running, node: Node) -> int:
-    slices = [each["spec"] for each in running.kubectl.items("resourceslices") if each["spec"]["nodeName"] == node.name]
-    return sum(len(each.get("devices", [])) for each in slices)
 
 
 def restarts(found: Object) -> int:

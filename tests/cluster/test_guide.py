@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_view import View, allocated, look
+from gpu_view import View, allocated, devices_on, look
 from harness.kubectl import Kubectl, as_yaml
 from harness.lifecycle import Running
 from harness.waiting import wait_for
@@ -61,9 +61,7 @@ def test_a_selector_decides_which_gpu(installed: Running, namespace: Kubectl, ex
 
 
 def test_one_pcie_root_can_be_asked_for_and_one_gpu_left_out(installed: Running, namespace: Kubectl) -> None:
-    first = next(each for each in installed.kubectl.items("resourceslices") if each["spec"]["nodeName"] == "node-1")
-    device = first["spec"]["devices"][0]
-    attributes = device.get("basic", device)["attributes"]
+    attributes = devices_on(installed, "node-1")[0]["attributes"]
     root, uuid = attributes["resource.kubernetes.io/pcieRoot"]["string"], attributes["uuid"]["string"]
     here = f"device.attributes['resource.kubernetes.io'].pcieRoot == '{root}'"
     assert list(run_with(installed, namespace, selectors=[here]).products) == [uuid]

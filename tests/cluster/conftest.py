@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import uuid
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -12,20 +11,18 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from harness import driver, dump, lifecycle, processes  # noqa: E402
-from harness.errors import ClusterError  # noqa: E402
-from harness.kubectl import Kubectl  # noqa: E402
-from harness.lifecycle import Running  # noqa: E402
-from harness.places import DIRECTORY, PROFILES, SIMULATOR  # noqa: E402
-from harness.releases import find_release  # noqa: E402
+from harness import driver, dump, lifecycle, processes
+from harness.errors import ClusterError
+from harness.kubectl import Kubectl
+from harness.lifecycle import Running
+from harness.places import DIRECTORY, PROFILES, SIMULATOR
+from harness.releases import find_release
 
 _cluster_in_use = pytest.StashKey[Running]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "alone: stops parts of the cluster or needs all its GPUs; runs after the others, by itself")
+    config.addinivalue_line("markers", "alone: stops parts of the cluster or needs all its GPUs; runs by itself")
 
 
 @pytest.fixture(scope="session")

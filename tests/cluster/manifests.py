@@ -77,7 +77,7 @@ def claim_spec(
     same: str | None = None,
     **exact: Any,
 ) -> Object:
-    """In the form of the release's own API version. `same`: an attribute that all devices share; `exact`: further fields."""
+    """In the form of the release's own API version. `same`: an attribute that all share; `exact`: further fields."""
     exactly: Object = {"deviceClassName": device_class, "count": count, **exact}
     if selectors:
         exactly["selectors"] = [{"cel": {"expression": text}} for text in selectors]

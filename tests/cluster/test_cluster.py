@@ -38,7 +38,8 @@ def test_pods_of_two_nodes_reach_each_other(cluster: Running, namespace: Kubectl
     namespace.apply(pod("client", node=second.name))
     namespace.wait_for_pod("client")
     address = namespace.wait_for_pod("server")["status"]["podIP"]
-    fetched = wait_for("an answer", lambda: namespace.exec("client", "wget", "-q", "-O-", f"http://{address}:8080/answer"))
+    ask = ["wget", "-q", "-O-", f"http://{address}:8080/answer"]
+    fetched = wait_for("an answer", lambda: namespace.exec("client", *ask))
     assert fetched == "found\n"
 
 

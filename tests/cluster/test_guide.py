@@ -67,7 +67,8 @@ def test_one_pcie_root_can_be_asked_for_and_one_gpu_left_out(installed: Running,
     assert list(run_with(installed, namespace, selectors=[here]).products) == [uuid]
     namespace.apply(claim(installed.cluster.release, "other", selectors=[here, f"{ATTRIBUTES}.uuid != '{uuid}'"]))
     namespace.apply(pod("nobody", claims={"gpu": "other"}))
-    namespace.wait_until(("pod", "nobody"), lambda found: "cannot allocate all claims" in str(found["status"]), "pending")
+    refused = "cannot allocate all claims"
+    namespace.wait_until(("pod", "nobody"), lambda found: refused in str(found["status"]), "it waits")
 
 
 @pytest.mark.parametrize(

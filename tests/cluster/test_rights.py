@@ -42,7 +42,8 @@ def test_a_plugin_may_write_slices_of_its_own_node_only(installed: Running, tmp_
     made = slice_of(installed, first)
     spec: Object = {**made["spec"], "pool": {**made["spec"]["pool"], "name": "of-a-test"}}
     mine: Object = {**made, "metadata": {"name": "of-a-test"}, "spec": spec}
-    plugin("create", "--raw", f"{path}?dryRun=All", "-f", "-", stdin=json.dumps(mine))  # The plugin itself would remove it.
+    # Not for good: the plugin removes slices of its node that it does not want.
+    plugin("create", "--raw", f"{path}?dryRun=All", "-f", "-", stdin=json.dumps(mine))
 
     theirs: Object = {**mine, "spec": {**spec, "nodeName": second}}
     with pytest.raises(ClusterError, match=f"the plugin on node {first} may write only slices of that node"):
@@ -86,4 +87,5 @@ def test_a_workload_owner_writes_claims_but_neither_classes_nor_slices(installed
         with pytest.raises(ClusterError, match="forbidden"):
             namespace("create", owner, "-f", "-", stdin=json.dumps(wanted))
     with pytest.raises(ClusterError, match="forbidden"):
-        namespace("--namespace=default", "create", owner, "-f", "-", stdin=json.dumps(claim(installed.cluster.release, "x")))
+        elsewhere = namespace.in_namespace("default")
+        elsewhere("create", owner, "-f", "-", stdin=json.dumps(claim(installed.cluster.release, "x")))

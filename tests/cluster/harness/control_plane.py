@@ -71,7 +71,8 @@ def _api_server(cluster: Cluster) -> Service:
         f"--proxy-client-key-file={pki / 'front-proxy.key'}",
         *cluster.release.flags(api_server=True),
     ]
-    return Service("kube-apiserver", argv, cluster.log / "kube-apiserver.log", ready_to_start=probe.tcp("127.0.0.1", 2379))
+    name = "kube-apiserver"
+    return Service(name, argv, cluster.log / f"{name}.log", ready_to_start=probe.tcp("127.0.0.1", 2379))
 
 
 def _controller_manager(cluster: Cluster) -> Service:

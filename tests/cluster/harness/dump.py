@@ -1,4 +1,4 @@
-"""What a person needs to understand a failed test, in one folder: objects, events, logs of every component, node state."""
+"""What a person needs to understand a failed test, in one folder: objects, events, all logs, node state."""
 
 from __future__ import annotations
 

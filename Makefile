@@ -5,10 +5,14 @@ PRESET ?= dev
 WERROR ?= OFF
 TESTS  ?=
 PYTHON ?= /usr/bin/python3
+K8S    ?=
+NODES  ?= dgx-h100 dgx-a100-mig
+E2E    ?=
+cluster := PYTHONPATH=tests/cluster PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m harness
 space  := $(subst ,, )
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check chart-test install lint format format-check bench image image-test clean help
+.PHONY: all demo test check chart-test install lint format format-check bench image image-test cluster cluster-down e2e clean help
 
 all: ## Build the release programs into build/bin
 	@tools/setup build
@@ -63,11 +67,23 @@ image-test: image ## Test the image, and the systemd unit
 	@MYPYPATH=deploy/image:tests/image mypy --strict --cache-dir build/mypy deploy/image tests/image
 	@PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m pytest -p no:cacheprovider --quiet tests/image
 
+cluster: all ## Bring up a real cluster and leave it up (K8S=1.34, NODES="l4 t4": one simulated machine a node)
+	@tools/setup cluster
+	@$(cluster) up --k8s '$(K8S)' --profiles '$(NODES)'
+
+cluster-down: ## Take it down; fails when anything is left
+	@$(cluster) down
+
+e2e: all image ## Run the cluster tests on a cluster of their own (K8S=1.34, E2E="-k guide")
+	@tools/setup cluster
+	@cd tests/cluster && mypy --cache-dir $(CURDIR)/build/mypy .
+	@$(cluster) e2e --k8s '$(K8S)' --profiles '$(NODES)' -- $(E2E)
+
 clean: ## Remove everything that was built
 	rm -rf build
 
 help: ## Show this
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 # Logs land in build/ before CMake has made it.
 $(shell mkdir -p build)

@@ -28,6 +28,13 @@ def test_the_container_has_the_name_that_people_use() -> None:
     assert "initContainers" not in pod(render())
 
 
+def test_the_plugin_is_root_although_the_image_is_not() -> None:
+    """Also with values of the Go driver, whose image runs as root without being asked."""
+    theirs = {"kubeletPlugin": {"containers": {"gpus": {"securityContext": {"privileged": True}}}}}
+    for values in ({}, theirs):
+        assert container(render(values))["securityContext"]["runAsUser"] == 0
+
+
 def test_every_variable_is_one_that_the_plugin_knows() -> None:
     flags = (ROOT / "src/cmd/tessera-kubelet-plugin/flags.cc").read_text()
     known = set(re.findall(r'"([A-Z][A-Z_]+)"', flags))

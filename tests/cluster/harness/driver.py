@@ -1,0 +1,94 @@
+"""Installs the driver as a user does: its image, then its chart with Helm."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness import gpus, programs
+from harness.errors import ClusterError, run
+from harness.lifecycle import Running
+from harness.places import CHART, IMAGES
+from harness.waiting import wait_for
+
+NAMESPACE = "tessera"
+
+
+def install(running: Running, extra: dict[str, Any] | None = None) -> None:
+    """Once a cluster, however many workers ask; returns when every node has published its devices."""
+    lock = running.cluster.dir / "driver.lock"
+    done = running.cluster.dir / "driver.installed"
+    with lock.open("w", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if not done.exists():
+            _install(running, extra or {})
+            done.touch()
+
+
+def helm(running: Running, *words: str, stdin: str | None = None, timeout: float = 300) -> str:
+    """Helm of the pinned release, as the cluster's administrator."""
+    program = programs.ensure(programs.HELM) / "helm"
+    home = running.cluster.dir / "helm"
+    env = {"KUBECONFIG": str(running.cluster.kubeconfig), "PATH": os.environ["PATH"], "HOME": str(home)}
+    for name in ("HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"):
+        env[name] = str(home)
+    return run([program, *words], stdin=stdin, env=env, timeout=timeout)
+
+
+def image_archive() -> Path:
+    archives = [archive for archive in IMAGES.glob("tessera-*.tar") if not archive.stem.endswith("-root")]
+    if len(archives) != 1:
+        found = ", ".join(archive.name for archive in archives) or "none"
+        raise ClusterError(f"one image archive is expected in {IMAGES}; found: {found}; make image writes it")
+    return archives[0]
+
+
+def values(image: str) -> dict[str, Any]:
+    """What differs from a user's values: the image is local, and the simulated driver brings its own /sys and /proc."""
+    repository, _, tag = image.rpartition(":")
+    inside = Path("/driver-root") / gpus.DRIVER_ROOT.name  # The chart mounts the root's parent.
+    env = [
+        {"name": "SYSFS_ROOT", "value": str(inside / "sys")},
+        {"name": "PROCFS_ROOT", "value": str(inside / "proc")},
+    ]
+    return {
+        "nvidiaDriverRoot": str(gpus.DRIVER_ROOT),
+        "gpuResourcesEnabledOverride": True,
+        "image": {"repository": repository, "tag": tag, "pullPolicy": "Never"},
+        "kubeletPlugin": {"containers": {"gpus": {"env": env}}},
+    }
+
+
+def current_values(running: Running) -> str:
+    """What the release was installed with, as YAML."""
+    return helm(running, "get", "values", "tessera", "--namespace", NAMESPACE, "--output", "yaml")
+
+
+def upgrade(running: Running, given: str) -> None:
+    """Installs the chart or brings it to these values; returns when every node has published its devices."""
+    where = ["--namespace", NAMESPACE, "--create-namespace", "--wait", "--timeout=120s", "--values=-"]
+    helm(running, "upgrade", "--install", "tessera", str(CHART), *where, stdin=given)
+    wait_for_slices(running)
+
+
+def wait_for_slices(running: Running, timeout: float = 60) -> None:
+    """Every node has published devices."""
+    wanted = {node.name for node in running.nodes}
+
+    def published() -> bool:
+        slices = running.kubectl.items("resourceslices")
+        return wanted <= {each["spec"].get("nodeName") for each in slices if each["spec"].get("devices")}
+
+    wait_for("ResourceSlices of all nodes", published, timeout)
+
+
+def _install(running: Running, extra: dict[str, Any]) -> None:
+    archive = image_archive()
+    for node in running.nodes:
+        node.import_image(archive)
+    image = next(name for name in running.nodes[0].images() if "/tessera:" in name)
+    upgrade(running, yaml.safe_dump({**values(image), **extra}))

@@ -1,0 +1,104 @@
+"""Image archives without a registry or a daemon: a folder becomes an OCI archive that `ctr images import` takes."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import platform
+import shutil
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.errors import ClusterError, run
+from harness.node_disk import SANDBOX_IMAGE
+
+TEST_IMAGE = "localhost/tessera-test:1"
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+def make_test_images(folder: Path, simulated_program: Path) -> list[Path]:
+    """The sandbox of every pod, and a small userland that can run what CDI mounts into it."""
+    busybox = shutil.which("busybox")
+    if not busybox:
+        raise ClusterError("busybox is not there; run tools/setup cluster")
+    root = folder / "root"
+    for name in ("bin", "dev", "etc", "proc", "sys", "tmp", "usr/bin", "var/lib"):
+        (root / name).mkdir(parents=True)
+    shutil.copy(busybox, root / "bin/busybox")
+    for applet in run([busybox, "--list"]).split():
+        if applet != "busybox":
+            (root / "bin" / applet).symlink_to("busybox")
+    (root / "etc/passwd").write_text("root:x:0:0:root:/:/bin/sh\n", encoding="ascii")
+    _copy_libraries(simulated_program, root)
+    sandbox, test = folder / "pause.tar", folder / "test.tar"
+    write_archive(root, SANDBOX_IMAGE, sandbox, ["/bin/tail", "-f", "/dev/null"])
+    write_archive(root, TEST_IMAGE, test, ["/bin/sh"])
+    return [sandbox, test]
+
+
+def write_archive(root: Path, name: str, out: Path, command: Sequence[str]) -> None:
+    """The same folder gives the same bytes."""
+    layer = _layer(root)
+    config = {
+        "architecture": _ARCHITECTURES[platform.machine()],
+        "os": "linux",
+        "config": {"Env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"], "Cmd": list(command)},
+        "rootfs": {"type": "layers", "diff_ids": [_digest(layer)]},
+    }
+    config_bytes = json.dumps(config).encode()
+    manifest_type = "application/vnd.oci.image.manifest.v1+json"
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": manifest_type,
+        "config": _descriptor("application/vnd.oci.image.config.v1+json", config_bytes),
+        "layers": [_descriptor("application/vnd.oci.image.layer.v1.tar", layer)],
+    }
+    manifest_bytes = json.dumps(manifest).encode()
+    described = _descriptor(manifest_type, manifest_bytes)
+    described["annotations"] = {"io.containerd.image.name": name}
+    index = {"schemaVersion": 2, "manifests": [described]}
+    with tarfile.open(out, "w") as archive:
+        _add(archive, "oci-layout", b'{"imageLayoutVersion": "1.0.0"}')
+        _add(archive, "index.json", json.dumps(index).encode())
+        for blob in (config_bytes, layer, manifest_bytes):
+            _add(archive, "blobs/sha256/" + hashlib.sha256(blob).hexdigest(), blob)
+
+
+def _copy_libraries(program: Path, root: Path) -> None:
+    """The loader and the C library of `program`, where the program expects them."""
+    for word in run(["ldd", program]).split():
+        if word.startswith("/"):
+            target = root / word.lstrip("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(os.path.realpath(word), target)
+
+
+def _layer(root: Path) -> bytes:
+    def anonymous(info: tarfile.TarInfo) -> tarfile.TarInfo:
+        info.uid = info.gid = info.mtime = 0
+        info.uname = info.gname = ""
+        return info
+
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for path in sorted(root.rglob("*")):
+            archive.add(path, arcname=str(path.relative_to(root)), recursive=False, filter=anonymous)
+    return buffer.getvalue()
+
+
+def _descriptor(media_type: str, blob: bytes) -> dict[str, Any]:
+    return {"mediaType": media_type, "digest": _digest(blob), "size": len(blob)}
+
+
+def _digest(blob: bytes) -> str:
+    return "sha256:" + hashlib.sha256(blob).hexdigest()
+
+
+def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    archive.addfile(info, io.BytesIO(data))

@@ -1,0 +1,101 @@
+"""A node as tests see it: a place to run commands in, with services to stop and a plug to pull."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import control, node_disk, processes
+from harness.errors import ClusterError, run
+from harness.layout import Cluster, NodeSpec
+from harness.waiting import wait_for
+
+_INSIDE = ("PATH=/opt/cluster/kubernetes:/opt/cluster/runtime:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root")
+
+
+@dataclass(frozen=True)
+class Service:
+    """A program under an init. Calls return when what they ask for has happened."""
+
+    home: Path  # Of the init's control socket.
+    name: str
+
+    def stop(self) -> None:
+        self._ask("stop", signal.SIGTERM)
+
+    def start(self) -> None:
+        self._ask("start", signal.SIGTERM)
+
+    def restart(self) -> None:
+        self._ask("restart", signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL; its init starts it again, as systemd would."""
+        self._ask("restart", signal.SIGKILL)
+
+    def _ask(self, do: str, how: signal.Signals) -> None:
+        control.ask(self.home, {"do": do, "service": self.name, "signal": int(how)})
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node of a running cluster."""
+
+    cluster: Cluster
+    spec: NodeSpec
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def driver_root(self) -> Path:
+        """As the machine sees it: `tessera-sim --root` takes it."""
+        return self.cluster.driver_root(self.spec)
+
+    @property
+    def kubelet(self) -> Service:
+        return Service(self.cluster.node_dir(self.spec), "kubelet")
+
+    @property
+    def containerd(self) -> Service:
+        return Service(self.cluster.node_dir(self.spec), "containerd")
+
+    @property
+    def power(self) -> Service:
+        """stop() pulls the plug; start() boots with a new boot id, an empty /run and what was on the disk."""
+        return Service(self.cluster.dir, self.name)
+
+    def enter_command(self) -> list[str]:
+        """The words in front of a command that is to run in the node."""
+        pid = processes.find_init(self.cluster.dir, self.name)
+        if pid is None:
+            raise ClusterError(f"{self.name} is not running; see {self.cluster.log / f'{self.name}.log'}")
+        kinds = ("--mount", "--net", "--pid", "--uts", "--ipc")
+        return ["nsenter", f"--target={pid}", *kinds, "--wdns=/", "--", "env", "-i", *_INSIDE]
+
+    def run(self, *command: str, stdin: str | None = None, timeout: float = 60) -> str:
+        return run([*self.enter_command(), *command], stdin=stdin, timeout=timeout)
+
+    def wait_for_containerd(self, timeout: float = 60) -> None:
+        wait_for(f"containerd of {self.name}", lambda: self.run(*_ctr("version")), timeout)
+
+    def import_image(self, archive: Path) -> None:
+        """Puts an archive of the machine into the node's containerd."""
+        inside = Path("/var/tmp") / archive.name
+        outside = self.cluster.node_dir(self.spec) / inside.relative_to("/")
+        outside.parent.mkdir(exist_ok=True)
+        shutil.copy(archive, outside)
+        try:
+            self.run(*_ctr("images", "import", "--local", str(inside)), timeout=300)
+        finally:
+            outside.unlink()
+
+    def images(self) -> list[str]:
+        return self.run(*_ctr("images", "list", "--quiet")).split()
+
+
+def _ctr(*words: str) -> list[str]:
+    return ["ctr", f"--address={node_disk.CONTAINERD_SOCKET}", "--namespace=k8s.io", *words]

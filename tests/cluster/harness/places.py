@@ -1,0 +1,12 @@
+"""Where things are in the source tree, and what a cluster is unless somebody says otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+TOP = Path(__file__).parents[3]
+DIRECTORY = TOP / "build" / "cluster"
+SIMULATOR = TOP / "build" / "bin" / "tessera-sim"
+CHART = TOP / "deploy" / "helm" / "tessera"
+IMAGES = TOP / "build" / "image"
+PROFILES = "dgx-h100 dgx-a100-mig"

@@ -1,0 +1,57 @@
+"""Taking a cluster down leaves nothing: tried on a cluster of its own, killed in the rudest way."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from harness import cgroups, leftovers, lifecycle, processes
+from harness.lifecycle import Running
+from harness.places import SIMULATOR
+from harness.waiting import wait_for
+from manifests import pod
+
+pytestmark = pytest.mark.alone
+SYSCTLS = ("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys")
+
+
+@pytest.fixture
+def other(cluster: Running, tmp_path: Path) -> Running:
+    """A second cluster beside the first, with a pod that runs."""
+    running = lifecycle.up(tmp_path / "cluster", cluster.cluster.release, ["l4"], SIMULATOR, bound=True)
+    running.kubectl.wait_until(("serviceaccount", "default"), bool, "a service account")
+    running.kubectl.apply(pod("resident"))
+    running.kubectl.wait_for_pod("resident")
+    return running
+
+
+def test_down_leaves_nothing(other: Running) -> None:
+    directory = other.cluster.dir
+    seen = leftovers.look_at(directory)
+    assert cgroups.left(directory) and seen.names
+    lifecycle.down(directory)
+    assert leftovers.find(directory, seen) == []
+    assert [entry.name for entry in directory.iterdir()] == ["log"]
+
+
+def test_killing_its_init_ends_every_process_at_once(other: Running) -> None:
+    directory = other.cluster.dir
+    seen = leftovers.look_at(directory)
+    first = processes.find_init(directory)
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    wait_for("the end of all", lambda: not list(processes.members(directory)), 20)
+    left = leftovers.find(directory, seen)
+    assert [line for line in left if not line.startswith("cgroup ")] == []
+    lifecycle.down(directory)
+
+
+def test_the_machines_settings_stay_as_they_were(cluster: Running) -> None:
+    """A kubelet changes these; the node shows it files of its own."""
+    node = cluster.nodes[0]
+    for name in SYSCTLS:
+        inside = node.run("stat", "--file-system", "--format=%T", f"/proc/sys/{name}").strip()
+        assert inside == "tmpfs", name

@@ -26,7 +26,9 @@ Outcome Guarded(Machine& machine, StepId step) {
     outcome.value = machine.Run(step);
   } catch (const std::bad_alloc&) {
     outcome.value = Value::Error(kMemoryExceeded);
+    outcome.limit_reached = true;
   }
+  outcome.limit_reached = outcome.limit_reached || machine.stopped();
   outcome.cost = machine.cost();
   outcome.offset = machine.failed_at();
   return outcome;

@@ -21,6 +21,7 @@ class Machine {
 
   Value Run(StepId id);
   std::uint64_t cost() const { return cost_; }
+  bool stopped() const { return stopped_; }               // The cost limit was reached.
   std::uint32_t failed_at() const { return failed_at_; }  // Where the first error arose.
 
  private:

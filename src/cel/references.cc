@@ -39,8 +39,12 @@ std::optional<Reference> ReferenceAt(const Ast& ast, const Node& node) {
 
 std::vector<Reference> FindReferences(const Ast& ast) {
   std::vector<Reference> references;
-  for (const Node& node : ast.nodes) {
+  std::vector<NodeId> open{ast.root};  // From the root: what a macro has taken apart is still among the nodes.
+  while (!open.empty()) {
+    const Node& node = ast.at(open.back());
+    open.pop_back();
     if (auto reference = ReferenceAt(ast, node)) references.push_back(*std::move(reference));
+    open.insert(open.end(), node.children.begin(), node.children.end());
   }
   std::ranges::sort(references, {}, &Reference::offset);
   return references;

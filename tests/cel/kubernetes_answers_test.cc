@@ -115,6 +115,8 @@ void Compare(std::string_view name, Release release) {
 
 TEST(KubernetesAnswers, Of137AreOurs) { Compare("1.37", Release::k1_37); }
 TEST(KubernetesAnswers, Of136AreOurs) { Compare("1.36", Release::k1_36); }
+TEST(KubernetesAnswers, Of135AreOurs) { Compare("1.35", Release::k1_35); }
+TEST(KubernetesAnswers, Of134AreOurs) { Compare("1.34", Release::k1_34); }
 
 }  // namespace
 }  // namespace tessera::cel

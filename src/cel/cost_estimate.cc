@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cel/cost.h"
+#include "cel/names.h"
 #include "cel/size_range.h"
 #include "cel/substitution.h"
 #include "cel/utf8.h"
@@ -203,9 +204,10 @@ CallEstimate EstimateNewList(double factor, SizeRange elements) {
   return {CappedSum(CappedScale(elements.max, factor), 1 + kListCost), elements};
 }
 
-CallEstimate EstimateSelfCompare(const Part& list) {
-  const bool text = !list.type->arguments.empty() && IsText(list.type->arguments[0]);
-  return EstimateNewList(text ? 2.0 + kTextFactor : 2.0, list.Size() * list.Size());
+// Sorting by keys of a type: each is compared with each.
+CallEstimate EstimateSort(SizeRange elements, Type keys) {
+  const bool text = !keys->arguments.empty() && IsText(keys->arguments[0]);
+  return EstimateNewList(text ? 2.0 + kTextFactor : 2.0, elements * elements);
 }
 
 CallEstimate EstimateSlice(Parts parts) {
@@ -333,7 +335,8 @@ constexpr Rule kRules[]{
      }},
     {"reverse", [](Parts p, const Overload&) { return EstimateNewList(1, p[0].Size()); }},
     {"distinct", [](Parts p, const Overload&) { return EstimateNewList(2, p[0].Size() * p[0].Size()); }},
-    {"sort", [](Parts p, const Overload&) { return EstimateSelfCompare(p[0]); }},
+    {"sort", [](Parts p, const Overload& o) { return EstimateSort(p[0].Size(), o.parameters[0]); }},
+    {"@sortByAssociatedKeys", [](Parts p, const Overload& o) { return EstimateSort(p[1].Size(), o.parameters[1]); }},
     {"sets.contains", [](Parts p, const Overload&) { return EstimateSets(p, 1); }},
     {"sets.intersects", [](Parts p, const Overload&) { return EstimateSets(p, 1); }},
     {"sets.equivalent", [](Parts p, const Overload&) { return EstimateSets(p, 2); }},
@@ -573,11 +576,20 @@ class Estimator {
       part.size = range.Size();
       part.entries = loop.entries;
     }
-    if (node.macro == Macro::kSortBy) {
-      const std::uint64_t compare = EstimateNewList(2, range.Size() * range.Size()).cost;
-      part.cost = CappedSum(part.cost, CappedSum(compare, kListCost + 2 * kSelectCost));
-    }
+    if (node.macro == Macro::kSortBy) return SortedBy(range, part, parts[0]);
     return part;
+  }
+
+  // cel.bind(input, range, input.@sortByAssociatedKeys(input.map(x, key)))
+  Part SortedBy(const Part& range, Part keys, const Part& key) {
+    TypePool pool;
+    keys.type = pool.List(key.type);
+    keys.cost = CappedSum(keys.cost, kSelectCost);
+    Part input = range;
+    input.cost = kSelectCost;
+    Part sorted = CallOf("@sortByAssociatedKeys", Style::kMethod, std::array{input, keys});
+    sorted.cost = CappedSum(sorted.cost, kListCost);
+    return sorted;
   }
 
   Loop LoopOf(const Node& node, const Part& range, Parts parts) {

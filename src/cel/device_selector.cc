@@ -132,7 +132,7 @@ Result<DeviceSelector> Compile(std::string_view expression, const Environment& e
                        "loop over less, or compare shorter texts: the worst case counts");
     }
   }
-  compiled->program = Generate(*ast, variables, FunctionsFor(environment));
+  compiled->program = Generate(*ast, &*checked, variables, FunctionsFor(environment));
   if (const std::string& fault = compiled->program.fault; !fault.empty()) {
     return BadConfig("CelCompileError", Format("program instantiation failed: {}", fault));
   }

@@ -19,7 +19,7 @@ struct Answer {
 Answer Ask(std::string_view expression, std::uint64_t cost_limit = kNoCostLimit) {
   const auto ast = Parse(expression);
   if (!ast) return {.text = ast.error()[0].message};
-  const Program program = Generate(*ast, {}, FunctionsFor({}));
+  const Program program = Generate(*ast, nullptr, {}, FunctionsFor({}));
   Arena arena;
   const Outcome outcome = Evaluate(program, {}, arena, cost_limit);
   const std::string text =
@@ -112,7 +112,7 @@ TEST(Evaluator, LargeMapsFindTheirKeys) {
 
 TEST(Evaluator, ConstantsAreComputedOnceAndChargedEachTime) {
   const auto ast = Parse("quantity('40Gi').isGreaterThan(quantity('1'))");
-  const Program program = Generate(*ast, {}, FunctionsFor({}));
+  const Program program = Generate(*ast, nullptr, {}, FunctionsFor({}));
   EXPECT_EQ(program.steps[program.root].code, Code::kConstant);
   EXPECT_EQ(program.steps[program.root].cost, 3U);
 }

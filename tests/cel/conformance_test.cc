@@ -157,7 +157,7 @@ class Case {
       }
     }
     if (test_.Text("check_only") == "true") return {};
-    return Judge(Evaluate(Generate(*ast, variables_, functions), values_, arena_));
+    return Judge(Evaluate(Generate(*ast, nullptr, variables_, functions), values_, arena_));
   }
 
  private:

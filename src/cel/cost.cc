@@ -9,7 +9,7 @@
 namespace tessera::cel {
 namespace {
 
-// Of all that a value holds. Text counts a tenth of its bytes, rounded down: Kubernetes' own helper differs from cel-go's.
+// Of all that a value holds. Text counts a tenth of its bytes, rounded down: Kubernetes' helper differs from cel-go's.
 std::uint64_t DataCost(const Value& value) {
   if (value.Is(Kind::kString) || value.Is(Kind::kBytes)) return value.AsText().size() / 10;
   if (!value.Is(Kind::kList)) return 1;

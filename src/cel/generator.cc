@@ -196,7 +196,7 @@ class Generator {
   }
   bool IsLiteral(StepId id) const { return std::ranges::binary_search(literals_, id); }
 
-  // An attribute that is a branch of ?: or the key of an index is looked up by cel-go without the cost of its first step.
+  // cel-go looks up an attribute that is a branch of ?: or the key of an index without the cost of its first step.
   void MakeFirstStepFree(StepId id) {
     Step* step = &program_.steps[id];
     if (!IsAttribute(id)) return;

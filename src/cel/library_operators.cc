@@ -1,5 +1,5 @@
-// The operators' types. The evaluator does them itself, so they have no implementation here. The order is cel-go's: where
-// a type is not known yet, the first overload that fits decides it.
+// The operators' types. The evaluator does them itself, so they have no implementation here. The order is cel-go's:
+// where a type is not known yet, the first overload that fits decides it.
 #include "cel/library.h"
 
 namespace tessera::cel {

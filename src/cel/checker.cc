@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <utility>
 
 #include "base/text.h"
@@ -125,8 +126,8 @@ class Checker {
   }
 
   Type FindLocal(std::string_view name) const {
-    for (auto local = locals_.rbegin(); local != locals_.rend(); ++local) {
-      if (local->name == name) return local->type;
+    for (const Local& local : locals_ | std::views::reverse) {
+      if (local.name == name) return local.type;
     }
     return nullptr;
   }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -139,9 +140,9 @@ class Estimator {
   }
 
   Part VisitIdentifier(const Node& node) {
-    for (auto local = locals_.rbegin(); local != locals_.rend(); ++local) {
-      if (local->name != node.name || node.is_rooted) continue;
-      Part part = local->part;
+    for (const Local& local : locals_ | std::views::reverse) {
+      if (local.name != node.name || node.is_rooted) continue;
+      Part part = local.part;
       part.cost = kSelectCost;
       return part;
     }

@@ -18,6 +18,10 @@ void* operator new(std::size_t size) {
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc();
 }
+void* operator new(std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
+  ++allocations;
+  return std::malloc(size == 0 ? 1 : size);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
 
@@ -95,17 +99,20 @@ TEST(DeviceSelector, ListsWhatItNames) {
 
 TEST(DeviceSelector, UsualSelectorsDoNotTouchTheHeap) {
   const DeviceFacts gpu = Gpu();
-  for (const std::string_view expression : {
-           "device.attributes['gpu.nvidia.com'].productName == 'NVIDIA H200' && "
-           "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('40Gi')) >= 0",
-           "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'",
-           "device.attributes['gpu.nvidia.com'].driverVersion.isGreaterThan(semver('550.0.0'))",
-           "device.attributes['gpu.nvidia.com'].minor in [1, 2, 3]",
-           "has(device.attributes['gpu.nvidia.com'].minor) && device.attributes['gpu.nvidia.com'].?x.orValue(true)",
-           "device.attributes['gpu.nvidia.com'].productName.startsWith('NVIDIA')",
-           "cel.bind(gpu, device.attributes['gpu.nvidia.com'], gpu.minor > 1 && gpu.migCapable)",
-           "['a', 'b'].exists(x, x == 'b') && device.attributes.all(d, d != '')",
-       }) {
+  constexpr std::string_view kProductAndMemory =
+      "device.attributes['gpu.nvidia.com'].productName == 'NVIDIA H200' && "
+      "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('40Gi')) >= 0";
+  constexpr std::string_view kExpressions[]{
+      kProductAndMemory,
+      "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'",
+      "device.attributes['gpu.nvidia.com'].driverVersion.isGreaterThan(semver('550.0.0'))",
+      "device.attributes['gpu.nvidia.com'].minor in [1, 2, 3]",
+      "has(device.attributes['gpu.nvidia.com'].minor) && device.attributes['gpu.nvidia.com'].?x.orValue(true)",
+      "device.attributes['gpu.nvidia.com'].productName.startsWith('NVIDIA')",
+      "cel.bind(gpu, device.attributes['gpu.nvidia.com'], gpu.minor > 1 && gpu.migCapable)",
+      "['a', 'b'].exists(x, x == 'b') && device.attributes.all(d, d != '')",
+  };
+  for (const std::string_view expression : kExpressions) {
     SCOPED_TRACE(expression);
     const auto selector = Compile(expression, {}).value();
     const std::size_t before = allocations;
@@ -190,7 +197,7 @@ TEST(DeviceSelector, RefusesWhatTheApiRefuses) {
     const auto selector = Compile(expression, {.use = Use::kNewExpression});
     return selector ? std::string() : std::string(selector.error().code());
   };
-  EXPECT_EQ(code("'" + std::string(10 * 1024, 'x') + "' == 'x'"), "CelTooLong");
+  EXPECT_EQ(code("'" + std::string(std::size_t{10} * 1024, 'x') + "' == 'x'"), "CelTooLong");
   EXPECT_EQ(code("device.attributes.all(a, device.attributes.all(b, a + b != 'x'))"), "");
   EXPECT_EQ(code("device.attributes.all(a, device.attributes.all(b, device.attributes.all(c, a + b + c != 'x')))"),
             "CelTooComplex");

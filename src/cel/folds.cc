@@ -82,9 +82,10 @@ Value Machine::RunList(const Step& step) {
     Value item = Run(operands[i]);
     if (item.IsError()) return item;
     if (step.data != kNoOptionals && program_.optional_entries[step.data][i]) {
-      if (!item.Is(Kind::kOptional))
-        return context_.Error(
-            Format("cannot initialize optional list element from non-optional value {}", ForMessage(item)));
+      if (!item.Is(Kind::kOptional)) {
+        constexpr std::string_view kWhat = "cannot initialize optional list element from non-optional value";
+        return context_.Error(Format("{} {}", kWhat, ForMessage(item)));
+      }
       if (item.AsOptional() == nullptr) continue;
       item = *item.AsOptional();
     }
@@ -102,9 +103,10 @@ Value Machine::RunMap(const Step& step) {
     Value value = Run(operands[i + 1]);
     if (value.IsError()) return value;
     if (step.data != kNoOptionals && program_.optional_entries[step.data][i / 2]) {
-      if (!value.Is(Kind::kOptional))
+      if (!value.Is(Kind::kOptional)) {
         return context_.Error(Format("cannot initialize optional entry '{}' from non-optional value {}",
                                      ForMessage(key), ForMessage(value)));
+      }
       if (value.AsOptional() == nullptr) continue;
       value = *value.AsOptional();
     }

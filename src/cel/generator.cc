@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "base/text.h"
@@ -231,8 +232,8 @@ class Generator {
   }
 
   const Local* FindLocal(std::string_view name) const {
-    for (auto local = locals_.rbegin(); local != locals_.rend(); ++local) {
-      if (local->name == name) return &*local;
+    for (const Local& local : locals_ | std::views::reverse) {
+      if (local.name == name) return &local;
     }
     return nullptr;
   }

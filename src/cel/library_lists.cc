@@ -122,9 +122,10 @@ Value Slice(Context& context, Arguments a) {
   if (begin < 0 || end < 0) {
     return context.Error(Format("cannot slice({}, {}), negative indexes not supported", begin, end));
   }
-  if (begin > end)
+  if (begin > end) {
     return context.Error(
         Format("cannot slice({}, {}), start index must be less than or equal to end index", begin, end));
+  }
   if (static_cast<std::uint64_t>(end) > items.size()) {
     return context.Error(Format("cannot slice({}, {}), list is length {}", begin, end, items.size()));
   }

@@ -1,5 +1,6 @@
 #include "cel/names.h"
 
+#include <ranges>
 #include <string_view>
 #include <vector>
 
@@ -13,7 +14,8 @@ std::string QualifiedName(const Ast& ast, NodeId id) {
     if (node->kind != NodeKind::kSelect || node->test_only || node->is_optional) return {};
   }
   std::string name(parts.back());
-  for (auto part = parts.rbegin() + 1; part != parts.rend(); ++part) name.append(".").append(*part);
+  parts.pop_back();
+  for (const std::string_view part : parts | std::views::reverse) name.append(".").append(part);
   return name;
 }
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <utility>
 
 #include "base/text.h"
+#include "cel/names.h"
 #include "cel/substitution.h"
 #include "cel/validate.h"
 
@@ -56,7 +58,8 @@ class Checker {
         options_(options),
         pool_(std::make_unique<TypePool>()),
         types_(*pool_),
-        of_node_(ast.nodes.size(), nullptr) {}
+        of_node_(ast.nodes.size(), nullptr),
+        ambiguous_(ast.nodes.size(), false) {}
 
   std::expected<Checked, std::vector<Problem>> Run() {
     const Type result = Visit(ast_.root);
@@ -68,7 +71,10 @@ class Checker {
       std::ranges::stable_sort(problems_, {}, &Problem::offset);
       return std::unexpected(std::move(problems_));
     }
-    return Checked{.types = std::move(of_node_), .result = types_.Resolve(result, true), .pool = std::move(pool_)};
+    return Checked{.types = std::move(of_node_),
+                   .ambiguous = std::move(ambiguous_),
+                   .result = types_.Resolve(result, true),
+                   .pool = std::move(pool_)};
   }
 
  private:
@@ -120,8 +126,8 @@ class Checker {
   }
 
   Type FindLocal(std::string_view name) const {
-    for (auto local = locals_.rbegin(); local != locals_.rend(); ++local) {
-      if (local->name == name) return local->type;
+    for (const Local& local : locals_ | std::views::reverse) {
+      if (local.name == name) return local.type;
     }
     return nullptr;
   }
@@ -230,6 +236,7 @@ class Checker {
       const Type declared = types_.Instantiate(overload.result, names);
       if (!types_.AssignAll(arguments, parameters)) continue;
       const Type resolved = types_.Resolve(declared);
+      if (result != nullptr) ambiguous_[static_cast<std::size_t>(&node - ast_.nodes.data())] = true;
       if (result == nullptr) {
         result = resolved;
       } else if (!IsDynamic(result) && !SameType(result, resolved)) {
@@ -337,7 +344,7 @@ class Checker {
       case Macro::kFilter:
         return condition(pool_->List(variable));
       case Macro::kSortBy:
-        return pool_->List(variable);
+        return Resolve(node, "@sortByAssociatedKeys", {pool_->List(variable), pool_->List(parts[0])}, Style::kMethod);
       case Macro::kTransformMap:
         return parts.size() == 2 ? condition(pool_->Map(variable, parts[1])) : pool_->Map(variable, parts[0]);
       case Macro::kTransformMapEntry: {
@@ -371,6 +378,7 @@ class Checker {
   std::unique_ptr<TypePool> pool_;
   Substitution types_;
   std::vector<Type> of_node_;
+  std::vector<bool> ambiguous_;
   std::vector<Local> locals_;
   std::vector<Problem> problems_;
 };

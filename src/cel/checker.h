@@ -9,7 +9,6 @@
 
 #include "cel/ast.h"
 #include "cel/function.h"
-#include "cel/generator.h"
 #include "cel/source.h"
 #include "cel/type.h"
 
@@ -23,6 +22,7 @@ struct CheckerOptions {
 
 struct Checked {
   std::vector<Type> types;         // By node; null for nodes that are only names, such as a macro's variable.
+  std::vector<bool> ambiguous;     // By node: a call that several overloads may serve, because of a dyn.
   Type result = nullptr;           // Of the whole expression.
   std::unique_ptr<TypePool> pool;  // Owns the types.
 };

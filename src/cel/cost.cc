@@ -9,7 +9,7 @@
 namespace tessera::cel {
 namespace {
 
-// Of all that a value holds. Text counts a tenth of its bytes, rounded down: Kubernetes' own helper differs from cel-go's.
+// Of all that a value holds. Text counts a tenth of its bytes, rounded down: Kubernetes' helper differs from cel-go's.
 std::uint64_t DataCost(const Value& value) {
   if (value.Is(Kind::kString) || value.Is(Kind::kBytes)) return value.AsText().size() / 10;
   if (!value.Is(Kind::kList)) return 1;
@@ -67,8 +67,8 @@ std::uint64_t EqualityCost(const Value& a, const Value& b) {
 }
 
 std::uint64_t OrderCost(const Value& a, const Value& b) {
-  const bool text = a.Is(Kind::kString) || a.Is(Kind::kBytes);
-  return text ? EqualityCost(a, b) : 1;
+  const auto is_text = [](const Value& value) { return value.Is(Kind::kString) || value.Is(Kind::kBytes); };
+  return is_text(a) || is_text(b) ? EqualityCost(a, b) : 1;
 }
 
 std::uint64_t CallCost(CostRule rule, std::span<const Value> arguments, const Value& result) {

@@ -2,38 +2,21 @@
 
 #include <array>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cel/cost.h"
+#include "cel/estimate_call.h"
+#include "cel/names.h"
 #include "cel/size_range.h"
 #include "cel/substitution.h"
 #include "cel/utf8.h"
 
 namespace tessera::cel {
 namespace {
-
-constexpr double kTextFactor = 0.1;
-constexpr double kRegexFactor = 0.25;
-constexpr std::uint64_t kFormatPattern = 128;  // The longest pattern of a named format, as Kubernetes reckons.
-
-// Where in the device a value comes from; sizes are known by it.
-enum class Place : std::uint8_t {
-  kNowhere,
-  kDevice,
-  kDriver,
-  kMultiple,
-  kAttributes,  // device.attributes
-  kDomain,      // device.attributes[d]
-  kAttribute,
-  kCapacity,
-  kCapacityDomain,
-  kQuantity,
-  kDomainName,
-  kId,
-};
 
 Place FieldOf(Place place, std::string_view field) {
   if (place == Place::kDomain) return Place::kAttribute;
@@ -83,8 +66,6 @@ std::optional<SizeRange> SizeAt(Place place) {
   }
 }
 
-bool IsKind(Type type, Kind kind) { return type->form == TypeForm::kConcrete && type->kind == kind; }
-
 // Of one size, whatever its value.
 bool IsScalar(Type type) {
   if (type->form != TypeForm::kConcrete) return false;
@@ -102,259 +83,6 @@ bool IsScalar(Type type) {
       return false;
   }
 }
-
-// Sizes of what a list or a map holds.
-struct Entries {
-  SizeRange key;
-  SizeRange value;
-};
-
-// What is known about a part of the expression.
-struct Part {
-  std::uint64_t cost = 0;
-  std::optional<SizeRange> size;
-  std::optional<Entries> entries;
-  Place place = Place::kNowhere;
-  Type type = nullptr;
-  const Node* node = nullptr;
-
-  SizeRange Size() const { return size.value_or(SizeRange{}); }
-};
-
-// A call's own cost, and the size of its result when that is known.
-struct CallEstimate {
-  std::uint64_t cost = 1;
-  std::optional<SizeRange> size;
-};
-
-std::uint64_t TextCost(const Part& part) { return CappedScale(part.Size().max, kTextFactor); }
-
-std::uint64_t RegexCost(const Part& text, const Part& pattern) {
-  return CappedProduct(CappedScale(CappedSum(text.Size().max, 1), kTextFactor),
-                       CappedScale(pattern.Size().max, kRegexFactor));
-}
-
-bool IsText(Type type) { return IsKind(type, Kind::kString) || IsKind(type, Kind::kBytes); }
-
-std::uint64_t CompareCost(const Part& a, const Part& b) {
-  return CappedScale(std::min(a.Size().max, b.Size().max), kTextFactor);
-}
-
-using Parts = std::span<const Part>;
-
-std::optional<std::int64_t> IntegerLiteral(const Part& part) {
-  const auto* number = part.node == nullptr ? nullptr : std::get_if<std::int64_t>(&part.node->constant);
-  return number == nullptr ? std::nullopt : std::optional(*number);
-}
-
-// isSorted, sum, min, max, indexOf, lastIndexOf.
-CallEstimate EstimateElements(Parts parts) {
-  const Part& target = parts[0];
-  if (!IsKind(target.type, Kind::kList) || target.type->arguments.empty()) return {TextCost(target), {}};
-  std::uint64_t each = 1;
-  // Nothing is known about the length of texts in a list.
-  if (IsText(target.type->arguments[0])) each += CappedScale(kUnbounded, kTextFactor);
-  return {CappedProduct(target.Size().max, each), {}};
-}
-
-CallEstimate EstimateReplace(Parts parts) {
-  const SizeRange text = parts[0].Size();
-  const SizeRange old = parts[1].Size();
-  const SizeRange with = parts[2].Size();
-  SizeRange count{0, 0};
-  SizeRange kept{0, 0};
-  if (old.min == 0) {
-    count.max = CappedSum(text.max, 1);
-    kept.max = text.max;
-  } else if (with.max <= old.min) {
-    kept.max = text.max;
-  } else {
-    count.max = CappedScale(text.max, 1.0 / static_cast<double>(old.min));
-  }
-  if (old.max == 0) {
-    count.min = CappedSum(text.min, 1);
-    kept.min = text.min;
-  } else if (old.max <= with.min) {
-    kept.min = text.min;
-  } else {
-    count.min = CappedScale(text.min, 1.0 / static_cast<double>(old.max));
-  }
-  return {CappedScale(text.max, 2 * kTextFactor), count * with + kept};
-}
-
-CallEstimate EstimateSplit(Parts parts) {
-  const SizeRange text = parts[0].Size();
-  const auto limit = parts.size() > 2 ? IntegerLiteral(parts[2]) : std::nullopt;
-  return {CappedScale(text.max, 2 * kTextFactor), SizeRange{0, limit ? static_cast<std::uint64_t>(*limit) : text.max}};
-}
-
-CallEstimate EstimateJoin(Parts parts) {
-  const SizeRange list = parts[0].Size();
-  SizeRange size = list * SizeRange{};  // The elements' size is not known.
-  if (parts.size() > 1) {
-    const SizeRange separators{list.min == 0 ? 0 : list.min - 1, list.max == 0 ? 0 : list.max - 1};
-    size = size + parts[1].Size() * separators;
-  }
-  return {CappedScale(size.max, kTextFactor), size};
-}
-
-// A list function that makes a new list: so much for each of so many elements.
-CallEstimate EstimateNewList(double factor, SizeRange elements) {
-  return {CappedSum(CappedScale(elements.max, factor), 1 + kListCost), elements};
-}
-
-CallEstimate EstimateSelfCompare(const Part& list) {
-  const bool text = !list.type->arguments.empty() && IsText(list.type->arguments[0]);
-  return EstimateNewList(text ? 2.0 + kTextFactor : 2.0, list.Size() * list.Size());
-}
-
-CallEstimate EstimateSlice(Parts parts) {
-  const auto begin = IntegerLiteral(parts[1]).value_or(0);
-  const auto end = IntegerLiteral(parts[2]);
-  const std::uint64_t last = end ? static_cast<std::uint64_t>(*end) : parts[0].Size().max;
-  return EstimateNewList(1, SizeRange::Exactly(last - static_cast<std::uint64_t>(begin)));
-}
-
-CallEstimate EstimateFlatten(Parts parts) {
-  const auto depth = parts.size() > 1 ? IntegerLiteral(parts[1]).value_or(1) : 1;
-  return EstimateNewList(static_cast<double>(depth), parts[0].Size());
-}
-
-CallEstimate EstimateSets(Parts parts, double factor) {
-  const std::uint64_t pairs = CappedProduct(parts[0].Size().max, parts[1].Size().max);
-  return {CappedSum(CappedScale(pairs, factor), 1), {}};
-}
-
-// The address, byte by byte, and text that must be parsed first.
-CallEstimate EstimateCidr(Parts parts, bool block) {
-  const std::uint64_t cost = block ? 4 + 2 + 1 : 4;
-  return {CappedSum(cost, IsKind(parts[1].type, Kind::kString) ? TextCost(parts[1]) : 0), {}};
-}
-
-CallEstimate EstimateEquality(Parts parts) {
-  if (SameType(parts[0].type, parts[1].type) && parts[0].type->form == TypeForm::kConcrete) {
-    switch (parts[0].type->kind) {
-      case Kind::kQuantity:
-      case Kind::kSemver:
-      case Kind::kIp:
-      case Kind::kCidr:
-      case Kind::kUrl:
-        return {1, {}};
-      case Kind::kFormat:
-        return {7, {}};
-      default:
-        break;
-    }
-  }
-  return {CompareCost(parts[0], parts[1]), {}};
-}
-
-CallEstimate SameSize(const Part& text) { return {TextCost(text), text.Size()}; }
-
-// By the function's name; `overload` is one that the arguments' types fit.
-struct Rule {
-  std::string_view name;
-  CallEstimate (*estimate)(Parts parts, const Overload& overload);
-};
-
-constexpr auto kElements = [](Parts p, const Overload&) { return EstimateElements(p); };
-constexpr auto kSameSize = [](Parts p, const Overload&) { return SameSize(p[0]); };
-constexpr auto kRead = [](Parts p, const Overload& o) {
-  return IsText(o.parameters[0]) ? CallEstimate{TextCost(p[0]), {}} : CallEstimate{};
-};
-constexpr auto kPrefix = [](Parts p, const Overload&) { return CallEstimate{TextCost(p[1]), {}}; };
-constexpr auto kFind = [](Parts p, const Overload&) {
-  return CallEstimate{RegexCost(p[0], p[1]), SizeRange{0, p[0].Size().max}};
-};
-constexpr auto kOrder = [](Parts p, const Overload& o) {
-  return CallEstimate{IsText(o.parameters[0]) ? CompareCost(p[0], p[1]) : 1, {}};
-};
-
-constexpr Rule kRules[]{
-    {"isSorted", kElements},
-    {"sum", kElements},
-    {"min", kElements},
-    {"max", kElements},
-    {"indexOf", kElements},
-    {"lastIndexOf", kElements},
-    {"url", kSameSize},
-    {"quantity", kRead},
-    {"isQuantity", kRead},
-    {"semver", kRead},
-    {"isSemver", kRead},
-    {"cidr", kRead},
-    {"isCIDR", kRead},
-    {"isIP", kRead},
-    {"ip", kRead},
-    {"ip.isCanonical",
-     [](Parts p, const Overload&) { return CallEstimate{CappedScale(p[0].Size().max, 2 * kTextFactor), {}}; }},
-    {"lowerAscii", kSameSize},
-    {"upperAscii", kSameSize},
-    {"substring", kSameSize},
-    {"trim", kSameSize},
-    {"replace", [](Parts p, const Overload&) { return EstimateReplace(p); }},
-    {"split", [](Parts p, const Overload&) { return EstimateSplit(p); }},
-    {"join", [](Parts p, const Overload&) { return EstimateJoin(p); }},
-    {"find", kFind},
-    {"findAll", kFind},
-    {"matches", [](Parts p, const Overload&) { return CallEstimate{RegexCost(p[0], p[1]), {}}; }},
-    {"startsWith", kPrefix},
-    {"endsWith", kPrefix},
-    {"contains",
-     [](Parts p, const Overload&) { return CallEstimate{CappedProduct(TextCost(p[0]), TextCost(p[1])), {}}; }},
-    {"containsIP", [](Parts p, const Overload&) { return EstimateCidr(p, false); }},
-    {"containsCIDR", [](Parts p, const Overload&) { return EstimateCidr(p, true); }},
-    {"validate",
-     [](Parts p, const Overload&) {
-       return CallEstimate{CappedScale(TextCost(p[1]), static_cast<double>(kFormatPattern) * kRegexFactor), {}};
-     }},
-    {"format", [](Parts p, const Overload&) { return CallEstimate{TextCost(p[0]), {}}; }},
-    {"strings.quote",
-     [](Parts p, const Overload&) {
-       const SizeRange text = p[0].Size();
-       return CallEstimate{TextCost(p[0]), text + text + SizeRange::Exactly(2)};
-     }},
-    {"bytes",
-     [](Parts p, const Overload& o) {
-       if (!IsKind(o.parameters[0], Kind::kString)) return CallEstimate{};
-       return CallEstimate{TextCost(p[0]), SizeRange{p[0].Size().min, CappedProduct(p[0].Size().max, 4)}};
-     }},
-    {"string",
-     [](Parts p, const Overload& o) {
-       if (!IsKind(o.parameters[0], Kind::kBytes)) return CallEstimate{};
-       return CallEstimate{TextCost(p[0]), SizeRange{p[0].Size().min / 4, p[0].Size().max}};
-     }},
-    {"slice", [](Parts p, const Overload&) { return EstimateSlice(p); }},
-    {"flatten", [](Parts p, const Overload&) { return EstimateFlatten(p); }},
-    {"lists.range",
-     [](Parts p, const Overload&) {
-       const auto count = IntegerLiteral(p[0]);
-       return EstimateNewList(1, SizeRange::Exactly(count ? static_cast<std::uint64_t>(*count) : kUnbounded));
-     }},
-    {"reverse", [](Parts p, const Overload&) { return EstimateNewList(1, p[0].Size()); }},
-    {"distinct", [](Parts p, const Overload&) { return EstimateNewList(2, p[0].Size() * p[0].Size()); }},
-    {"sort", [](Parts p, const Overload&) { return EstimateSelfCompare(p[0]); }},
-    {"sets.contains", [](Parts p, const Overload&) { return EstimateSets(p, 1); }},
-    {"sets.intersects", [](Parts p, const Overload&) { return EstimateSets(p, 1); }},
-    {"sets.equivalent", [](Parts p, const Overload&) { return EstimateSets(p, 2); }},
-    {"_==_", [](Parts p, const Overload&) { return EstimateEquality(p); }},
-    {"_!=_", [](Parts p, const Overload&) { return CallEstimate{CompareCost(p[0], p[1]), {}}; }},
-    {"_<_", kOrder},
-    {"_<=_", kOrder},
-    {"_>_", kOrder},
-    {"_>=_", kOrder},
-    {"@in",
-     [](Parts p, const Overload& o) {
-       return CallEstimate{IsKind(o.parameters[1], Kind::kList) ? p[1].Size().max : 1, {}};
-     }},
-    {"_+_",
-     [](Parts p, const Overload& o) {
-       const Type type = o.parameters[0];
-       const SizeRange size = p[0].Size() + p[1].Size();
-       if (IsText(type)) return CallEstimate{CappedScale(size.max, kTextFactor), size};
-       return IsKind(type, Kind::kList) ? CallEstimate{1, size} : CallEstimate{};
-     }},
-};
 
 class Estimator {
  public:
@@ -412,9 +140,9 @@ class Estimator {
   }
 
   Part VisitIdentifier(const Node& node) {
-    for (auto local = locals_.rbegin(); local != locals_.rend(); ++local) {
-      if (local->name != node.name || node.is_rooted) continue;
-      Part part = local->part;
+    for (const Local& local : locals_ | std::views::reverse) {
+      if (local.name != node.name || node.is_rooted) continue;
+      Part part = local.part;
       part.cost = kSelectCost;
       return part;
     }
@@ -477,12 +205,11 @@ class Estimator {
 
   // The most that any overload costs which the types fit.
   Part CallOf(std::string_view function, Style style, Parts parts) {
-    const auto* rule = std::ranges::find(kRules, function, &Rule::name);
     std::uint64_t cost = 0;
     std::optional<SizeRange> size;
     for (const Overload& overload : functions_.Find(function)) {
       if (overload.style != style || !Fits(overload, parts)) continue;
-      const CallEstimate call = rule == std::end(kRules) ? CallEstimate{} : rule->estimate(parts, overload);
+      const CallEstimate call = EstimateCall(function, parts, overload);
       cost = std::max(cost, call.cost);
       if (call.size) size = size ? size->Union(*call.size) : *call.size;
     }
@@ -573,11 +300,20 @@ class Estimator {
       part.size = range.Size();
       part.entries = loop.entries;
     }
-    if (node.macro == Macro::kSortBy) {
-      const std::uint64_t compare = EstimateNewList(2, range.Size() * range.Size()).cost;
-      part.cost = CappedSum(part.cost, CappedSum(compare, kListCost + 2 * kSelectCost));
-    }
+    if (node.macro == Macro::kSortBy) return SortedBy(range, part, parts[0]);
     return part;
+  }
+
+  // cel.bind(input, range, input.@sortByAssociatedKeys(input.map(x, key)))
+  Part SortedBy(const Part& range, Part keys, const Part& key) {
+    TypePool pool;
+    keys.type = pool.List(key.type);
+    keys.cost = CappedSum(keys.cost, kSelectCost);
+    Part input = range;
+    input.cost = kSelectCost;
+    Part sorted = CallOf("@sortByAssociatedKeys", Style::kMethod, std::array{input, keys});
+    sorted.cost = CappedSum(sorted.cost, kListCost);
+    return sorted;
   }
 
   Loop LoopOf(const Node& node, const Part& range, Parts parts) {

@@ -1,5 +1,6 @@
 #include "cel/device_selector.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -24,7 +25,9 @@ std::unexpected<Error> CompileError(std::string_view expression, std::span<const
                    std::move(advice));
 }
 
-std::unexpected<Error> RuntimeError(std::string message) { return BadConfig("CelRuntimeError", std::move(message)); }
+std::unexpected<Error> RuntimeError(std::string message, std::string advice = {}) {
+  return BadConfig("CelRuntimeError", std::move(message), std::move(advice));
+}
 
 CheckerOptions CheckerOptionsFor(const Environment& environment) {
   return {.dyn_attributes = DeclaresAttributesDyn(environment),
@@ -63,14 +66,28 @@ struct DeviceSelector::Compiled {
   std::string expression;
   Environment environment;
   Program program;
-  std::uint64_t cost_estimate = 0;
+  std::vector<Reference> references;
+  std::uint64_t cost_estimate = UINT64_MAX;
 };
 
 std::string_view DeviceSelector::expression() const { return compiled_->expression; }
 
+std::span<const Reference> DeviceSelector::References() const { return compiled_->references; }
+
 std::uint64_t DeviceSelector::CostEstimate() const { return compiled_->cost_estimate; }
 
 Result<bool> DeviceSelector::Matches(const DeviceFacts& device) const { return Evaluate(device).match; }
+
+std::unexpected<Error> DeviceSelector::Failure(const Outcome& outcome, const DeviceFacts& device) const {
+  std::string message(outcome.value.AsText());
+  if (outcome.limit_reached) {
+    return BadConfig("CelCostExceeded", std::move(message),
+                     "make the expression cheaper: it is evaluated for each device");
+  }
+  const auto reference = std::ranges::find(compiled_->references, outcome.offset, &Reference::offset);
+  const bool missing = reference != compiled_->references.end() && !Has(device, *reference);
+  return RuntimeError(std::move(message), missing ? Suggest(device, *reference) : std::string());
+}
 
 DeviceSelector::Evaluation DeviceSelector::Evaluate(const DeviceFacts& device) const {
   if (!device.fault.empty()) return {.match = RuntimeError(device.fault)};
@@ -81,8 +98,7 @@ DeviceSelector::Evaluation DeviceSelector::Evaluate(const DeviceFacts& device) c
   const std::array variables{Value::Of(&device)};
   const Outcome outcome = cel::Evaluate(compiled_->program, variables, arena, compiled_->environment.cost_limit);
   if (outcome.value.Is(Kind::kBool)) return {.match = outcome.value.AsBool(), .cost = outcome.cost};
-  if (outcome.value.IsError())
-    return {.match = RuntimeError(std::string(outcome.value.AsText())), .cost = outcome.cost};
+  if (outcome.value.IsError()) return {.match = Failure(outcome, device), .cost = outcome.cost};
   return {.match = RuntimeError(Format("CEL result of type {} could not be converted to bool: {}",
                                        TypeName(outcome.value), WhyNotBool(outcome.value))),
           .cost = outcome.cost};
@@ -108,8 +124,15 @@ Result<DeviceSelector> Compile(std::string_view expression, const Environment& e
   auto compiled = std::make_shared<DeviceSelector::Compiled>();
   compiled->expression = expression;
   compiled->environment = environment;
-  compiled->cost_estimate = EstimateCost(*ast, *checked, FunctionsFor(environment));
-  compiled->program = Generate(*ast, variables, FunctionsFor(environment));
+  compiled->references = FindReferences(*ast);
+  if (environment.use == Use::kNewExpression) {
+    compiled->cost_estimate = EstimateCost(*ast, *checked, FunctionsFor(environment));
+    if (compiled->cost_estimate > environment.cost_limit) {
+      return BadConfig("CelTooComplex", "too complex, exceeds cost limit",
+                       "loop over less, or compare shorter texts: the worst case counts");
+    }
+  }
+  compiled->program = Generate(*ast, &*checked, variables, FunctionsFor(environment));
   if (const std::string& fault = compiled->program.fault; !fault.empty()) {
     return BadConfig("CelCompileError", Format("program instantiation failed: {}", fault));
   }

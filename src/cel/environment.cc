@@ -47,8 +47,7 @@ FunctionSet Build(const Choice& choice) {
 }  // namespace
 
 bool HasAllowMultipleAllocations(const Environment& environment) {
-  if (IsStored(environment)) return true;
-  return environment.release > Release::k1_34 && environment.consumable_capacity_gate;
+  return IsStored(environment) || environment.consumable_capacity_gate;
 }
 
 bool AllowsListAttributes(const Environment& environment) {

@@ -19,10 +19,10 @@ enum class Use : std::uint8_t { kNewExpression, kStoredExpression };
 struct Environment {
   Release release = Release::k1_37;
   Use use = Use::kStoredExpression;
-  bool consumable_capacity_gate = true;    // DRAConsumableCapacity: device.allowMultipleAllocations.
-  bool list_type_attributes_gate = false;  // DRAListTypeAttributes: lists in device.attributes, includes().
-  std::uint64_t cost_limit = 1'000'000;    // For one evaluation, and for the estimate of a new expression.
-  std::size_t max_length = 10 * 1024;      // Of the expression's text, in bytes.
+  bool consumable_capacity_gate = true;             // DRAConsumableCapacity: device.allowMultipleAllocations.
+  bool list_type_attributes_gate = false;           // DRAListTypeAttributes: lists in device.attributes, includes().
+  std::uint64_t cost_limit = 1'000'000;             // For one evaluation, and for the estimate of a new expression.
+  std::size_t max_length = std::size_t{10} * 1024;  // Of the expression's text, in bytes.
 };
 
 bool HasAllowMultipleAllocations(const Environment& environment);

@@ -20,13 +20,17 @@ constexpr std::size_t kFewSlots = 8;
 constexpr std::string_view kCostExceeded = "operation cancelled: actual cost limit exceeded";
 constexpr std::string_view kMemoryExceeded = "operation cancelled: the expression needs too much memory";
 
+bool IsText(const Value& value) { return value.Is(Kind::kString) || value.Is(Kind::kBytes); }
+
 Outcome Guarded(Machine& machine, StepId step) {
   Outcome outcome;
   try {
     outcome.value = machine.Run(step);
   } catch (const std::bad_alloc&) {
     outcome.value = Value::Error(kMemoryExceeded);
+    outcome.limit_reached = true;
   }
+  outcome.limit_reached = outcome.limit_reached || machine.stopped();
   outcome.cost = machine.cost();
   outcome.offset = machine.failed_at();
   return outcome;
@@ -185,7 +189,7 @@ Value Machine::RunIndex(const Step& step) {
   const Value operand = Run(program_.operands[step.first]);
   if (operand.IsError()) return operand;
   const Value key = Run(program_.operands[step.first + 1]);
-  if (key.IsError()) return key;
+  if (key.IsError()) return Found(key);
   return Found(step.code == Code::kIndex ? Index(context_, operand, key) : OptionalIndex(context_, operand, key));
 }
 
@@ -195,7 +199,7 @@ Value Machine::RunBinary(const Step& step) {
   if (stopped_) return Stopped();
   const Value b = Run(program_.operands[step.first + 1]);
   const bool is_free = step.code == Code::kIn && step.data == 1;
-  if (!Charge(is_free ? 0 : BinaryCost(step.code, a, b))) return Stopped();
+  if (!Charge(is_free ? 0 : BinaryCost(step, a, b))) return Stopped();
   if (a.IsError() || b.IsError()) return a.IsError() ? a : b;
   switch (step.code) {
     case Code::kEqual: {
@@ -222,15 +226,15 @@ Value Machine::RunBinary(const Step& step) {
   }
 }
 
-std::uint64_t Machine::BinaryCost(Code code, const Value& a, const Value& b) {
-  switch (code) {
-    case Code::kEqual:
-    case Code::kNotEqual:
-      return EqualityCost(a, b);
+std::uint64_t Machine::BinaryCost(const Step& step, const Value& a, const Value& b) {
+  if (step.code == Code::kEqual && a.kind() >= Kind::kQuantity) return 1;  // Of Kubernetes' own types.
+  if (step.code == Code::kEqual || step.code == Code::kNotEqual) return EqualityCost(a, b);
+  if (step.ambiguous) return 1;
+  switch (step.code) {
     case Code::kIn:
       return b.Is(Kind::kList) ? b.AsList().size() : 1;
     case Code::kAdd:
-      return a.Is(Kind::kString) || a.Is(Kind::kBytes) ? TraversalCost(SizeForCost(a) + SizeForCost(b)) : 1;
+      return IsText(a) || IsText(b) ? TraversalCost(SizeForCost(a) + SizeForCost(b)) : 1;
     case Code::kLess:
     case Code::kLessOrEqual:
     case Code::kGreater:
@@ -267,7 +271,7 @@ Value Machine::RunCall(const Step& step) {
     arguments[i] = Run(operands[i]);
     if (stopped_) return Stopped();
     if (!arguments[i].IsError()) continue;
-    if (operands.size() > 2) return arguments[i];
+    if (operands.size() > 2 || step.lazy) return arguments[i];
     if (!error.IsError()) error = arguments[i];
   }
   const CallSite& site = program_.calls[step.data];
@@ -275,7 +279,9 @@ Value Machine::RunCall(const Step& step) {
   const Overload* overload = error.IsError() ? nullptr : Match(site.overloads, site.style, given);
   if (overload == nullptr) return RunFailingCall(site, given, error);
   const Value result = overload->run(context_, given);
-  return Charge(CallCost(overload->cost, given, result)) ? result : Stopped();
+  const bool unknown = step.ambiguous && (overload->is_standard || overload->cost == CostRule::kSelfCompare);
+  const CostRule rule = unknown ? CostRule::kOne : overload->cost;
+  return Charge(CallCost(rule, given, result)) ? result : Stopped();
 }
 
 Value Machine::RunFailingCall(const CallSite& site, std::span<const Value> arguments, const Value& error) {

@@ -11,9 +11,10 @@
 namespace tessera::cel {
 
 struct Outcome {
-  Value value;               // Valid as long as arena, program and variables are.
-  std::uint64_t cost = 0;    // In Kubernetes' units.
-  std::uint32_t offset = 0;  // With an error: where in the expression it came from.
+  Value value;                 // Valid as long as arena, program and variables are.
+  std::uint64_t cost = 0;      // In Kubernetes' units.
+  std::uint32_t offset = 0;    // With an error: where in the expression it came from.
+  bool limit_reached = false;  // The error is that cost or memory ran out.
 };
 
 constexpr std::uint64_t kNoCostLimit = UINT64_MAX;

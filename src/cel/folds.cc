@@ -82,9 +82,10 @@ Value Machine::RunList(const Step& step) {
     Value item = Run(operands[i]);
     if (item.IsError()) return item;
     if (step.data != kNoOptionals && program_.optional_entries[step.data][i]) {
-      if (!item.Is(Kind::kOptional))
-        return context_.Error(
-            Format("cannot initialize optional list element from non-optional value {}", ForMessage(item)));
+      if (!item.Is(Kind::kOptional)) {
+        constexpr std::string_view kWhat = "cannot initialize optional list element from non-optional value";
+        return context_.Error(Format("{} {}", kWhat, ForMessage(item)));
+      }
       if (item.AsOptional() == nullptr) continue;
       item = *item.AsOptional();
     }
@@ -102,9 +103,10 @@ Value Machine::RunMap(const Step& step) {
     Value value = Run(operands[i + 1]);
     if (value.IsError()) return value;
     if (step.data != kNoOptionals && program_.optional_entries[step.data][i / 2]) {
-      if (!value.Is(Kind::kOptional))
+      if (!value.Is(Kind::kOptional)) {
         return context_.Error(Format("cannot initialize optional entry '{}' from non-optional value {}",
                                      ForMessage(key), ForMessage(value)));
+      }
       if (value.AsOptional() == nullptr) continue;
       value = *value.AsOptional();
     }
@@ -127,8 +129,10 @@ void Machine::Bind(const Step& step, const Element& element) {
 
 Value Machine::RunFold(const Step& step) {
   const Value target = Run(program_.operands[step.first]);
+  const bool optional = step.macro == Macro::kOptMap || step.macro == Macro::kOptFlatMap;
+  if (optional && !Charge(1)) return Stopped();  // For hasValue(), also of an error.
   if (target.IsError()) return target;
-  if (step.macro == Macro::kOptMap || step.macro == Macro::kOptFlatMap) {
+  if (optional) {
     return FoldOptional(step, target);
   }
   if (!target.Is(Kind::kList) && !target.Is(Kind::kMap)) {
@@ -175,17 +179,25 @@ Value Machine::FoldQuantifier(const Step& step, const Range& range, bool decisiv
   return error.IsError() ? error : Value::Bool(!decisive);
 }
 
+// From here on an error does not end the loop, because cel-go's goes on; its costs count.
 Value Machine::FoldExistsOne(const Step& step, const Range& range) {
   const StepId predicate = program_.operands[step.first + 1];
+  const std::size_t size = range.Size();
   std::size_t count = 0;
-  for (std::size_t i = 0; i < range.Size(); ++i) {
+  Value error;
+  for (std::size_t i = 0; i < size; ++i) {
     Bind(step, range.At(i));
     const Value answer = AsCondition(Run(predicate));
-    if (answer.IsError()) return answer;
-    if (answer.AsBool()) ++count;
-    if (answer.AsBool() && !Charge(kReadAccumulator + 1)) return Stopped();
+    if (stopped_) return Stopped();
+    if (answer.IsError()) {
+      error = answer;
+    } else if (answer.AsBool()) {
+      ++count;
+      if (!Charge(kReadAccumulator + 1)) return Stopped();
+    }
   }
-  return Charge(kReadAccumulator + 1) ? Value::Bool(count == 1) : Stopped();
+  if (!Charge(kReadAccumulator + 1)) return Stopped();
+  return error.IsError() ? error : Value::Bool(count == 1);
 }
 
 // map(), filter() and transformList().
@@ -193,20 +205,24 @@ Value Machine::FoldList(const Step& step, const Range& range) {
   const auto operands = program_.OperandsOf(step).subspan(1);
   const bool filter = step.macro == Macro::kFilter;
   const bool has_predicate = filter || operands.size() == 2;
-  const std::span<Value> items = context_.arena.Room<Value>(range.Size());
+  const std::size_t size = range.Size();
+  const std::span<Value> items = context_.arena.Room<Value>(size);
   std::size_t count = 0;
-  for (std::size_t i = 0; i < range.Size(); ++i) {
+  Value error;
+  for (std::size_t i = 0; i < size; ++i) {
     const Element element = range.At(i);
     Bind(step, element);
     const Value wanted = has_predicate ? AsCondition(Run(operands[0])) : Value::Bool(true);
-    if (wanted.IsError()) return wanted;
-    if (!wanted.AsBool()) continue;
+    if (wanted.IsError()) error = wanted;
+    if (!wanted.IsTrue()) continue;
     if (!Charge(kAppend + (filter ? kSelectCost : 0))) return Stopped();
     const Value item = filter ? element.first : Run(operands.back());
-    if (item.IsError()) return item;
+    if (stopped_) return Stopped();
+    if (item.IsError() && !error.IsError()) error = item;
     items[count++] = item;
   }
-  return Charge(kReadAccumulator) ? Value::List(items.first(count)) : Stopped();
+  if (stopped_ || !Charge(kReadAccumulator)) return Stopped();
+  return error.IsError() ? error : Value::List(items.first(count));
 }
 
 // transformMap() and transformMapEntry().
@@ -252,7 +268,7 @@ Value Machine::FoldSortBy(const Step& step, const Range& range) {
       return Value::Error("list elements must have the same type");
     }
   }
-  if (!Charge(SelfCompareCost(Value::List(keys)))) return Stopped();
+  if (!Charge(step.ambiguous ? 1 : SelfCompareCost(Value::List(keys)))) return Stopped();
   const std::span<std::size_t> order = context_.arena.Room<std::size_t>(size);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order,
@@ -265,7 +281,6 @@ Value Machine::FoldSortBy(const Step& step, const Range& range) {
 // cel-go asks for the target twice: whether it has a value, and, when the body uses the variable, for the value.
 Value Machine::FoldOptional(const Step& step, const Value& target) {
   if (!target.Is(Kind::kOptional)) return Value::Error(kNoSuchOverload);
-  if (!Charge(1)) return Stopped();
   if (target.AsOptional() == nullptr) return Charge(1) ? Value::None() : Stopped();
   slots_[step.data] = Value::Pending(program_.operands[step.first], true);
   const Value result = Run(program_.operands[step.first + 1]);

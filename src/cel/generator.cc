@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "base/text.h"
 #include "cel/cost.h"
 #include "cel/evaluator.h"
+#include "cel/names.h"
 
 namespace tessera::cel {
 namespace {
@@ -97,8 +99,8 @@ bool CanFold(Code code) {
 
 class Generator {
  public:
-  Generator(const Ast& ast, std::span<const Variable> variables, const FunctionSet& functions)
-      : ast_(ast), variables_(variables), functions_(functions) {
+  Generator(const Ast& ast, const Checked* checked, std::span<const Variable> variables, const FunctionSet& functions)
+      : ast_(ast), checked_(checked), variables_(variables), functions_(functions) {
     program_.slots = next_slot_ = static_cast<std::uint32_t>(variables.size());
   }
 
@@ -195,11 +197,11 @@ class Generator {
   }
   bool IsLiteral(StepId id) const { return std::ranges::binary_search(literals_, id); }
 
-  // An attribute that is a branch of ?: or the key of an index is looked up by cel-go without the cost of its first step.
+  // cel-go looks up an attribute that is a branch of ?: or the key of an index without the cost of its first step.
   void MakeFirstStepFree(StepId id) {
     Step* step = &program_.steps[id];
-    if (!IsAttributeCode(step->code)) return;
-    while (step->code != Code::kVariable && step->code != Code::kDeviceAttribute &&
+    if (!IsAttribute(id)) return;
+    while (step->code != Code::kConstant && step->code != Code::kVariable && step->code != Code::kDeviceAttribute &&
            step->code != Code::kDeviceCapacity &&
            IsAttributeCode(program_.steps[program_.operands[step->first]].code)) {
       step = &program_.steps[program_.operands[step->first]];
@@ -230,8 +232,8 @@ class Generator {
   }
 
   const Local* FindLocal(std::string_view name) const {
-    for (auto local = locals_.rbegin(); local != locals_.rend(); ++local) {
-      if (local->name == name) return &*local;
+    for (const Local& local : locals_ | std::views::reverse) {
+      if (local.name == name) return &local;
     }
     return nullptr;
   }
@@ -339,7 +341,7 @@ class Generator {
       }
     }
     const std::vector<StepId> operands = EmitAll(node.children);
-    Step step{.code = code, .offset = node.offset};
+    Step step{.code = code, .ambiguous = IsAmbiguous(node), .offset = node.offset};
     if (code == Code::kIndex || code == Code::kOptionalIndex) {
       step.cost = FirstStepCost(operands[0]);
       MakeFirstStepFree(operands[1]);
@@ -347,7 +349,10 @@ class Generator {
       MakeFirstStepFree(operands[1]);
       MakeFirstStepFree(operands[2]);
     } else if (code == Code::kIn) {
-      step.data = IsLiteral(operands[1]) && ValueOf(operands[1]).Is(Kind::kList) ? 1 : 0;
+      const bool literal = IsLiteral(operands[1]) && ValueOf(operands[1]).Is(Kind::kList);
+      // cel-go does not even look for something in an empty list.
+      if (literal && ValueOf(operands[1]).AsList().empty()) return AddConstant(node, Value::Bool(false));
+      step.data = literal ? 1 : 0;
     }
     return AddWithOperands(step, operands);
   }
@@ -364,18 +369,25 @@ class Generator {
     const std::span<const Overload> overloads = functions_.Find(name);
     if (overloads.empty()) return Fail(node, Format("undeclared reference to '{}' (in container '')", name));
     const std::vector<StepId> operands = EmitAll(arguments);
-    KeepPattern(name, operands);
+    const bool has_pattern = KeepPattern(name, operands);
     program_.calls.push_back({.name = overloads.front().name, .style = style, .overloads = overloads});
     const auto site = static_cast<std::uint32_t>(program_.calls.size() - 1);
-    return AddWithOperands({.code = Code::kCall, .data = site, .offset = node.offset}, operands);
+    return AddWithOperands(
+        {.code = Code::kCall, .ambiguous = IsAmbiguous(node), .lazy = has_pattern, .data = site, .offset = node.offset},
+        operands);
   }
 
-  // Compiles the regular expression that stands in the text.
-  void KeepPattern(std::string_view name, std::span<const StepId> operands) {
-    if ((name != "matches" && name != "find" && name != "findAll") || operands.size() < 2) return;
+  bool IsAmbiguous(const Node& node) const {
+    return checked_ != nullptr && checked_->ambiguous[static_cast<std::size_t>(&node - ast_.nodes.data())];
+  }
+
+  // Compiles the regular expression that stands in the text; true when there is one.
+  bool KeepPattern(std::string_view name, std::span<const StepId> operands) {
+    if ((name != "matches" && name != "find" && name != "findAll") || operands.size() < 2) return false;
     const Step& pattern = program_.steps[operands[1]];
-    if (pattern.code != Code::kConstant || !program_.constants[pattern.data].Is(Kind::kString)) return;
+    if (pattern.code != Code::kConstant || !program_.constants[pattern.data].Is(Kind::kString)) return false;
     program_.patterns.Add(program_.constants[pattern.data].AsText());
+    return true;
   }
 
   StepId EmitAggregate(const Node& node) {
@@ -419,6 +431,7 @@ class Generator {
     return AddWithOperands({.code = Code::kFold,
                             .macro = node.macro,
                             .two_variables = !node.second.empty(),
+                            .ambiguous = IsAmbiguous(node),
                             .data = slot,
                             .offset = node.offset},
                            operands);
@@ -436,6 +449,7 @@ class Generator {
   }
 
   const Ast& ast_;
+  const Checked* checked_;
   std::span<const Variable> variables_;
   const FunctionSet& functions_;
   Program program_;
@@ -447,28 +461,9 @@ class Generator {
 
 }  // namespace
 
-std::string QualifiedName(const Ast& ast, NodeId id) {
-  std::vector<std::string_view> parts;
-  for (const Node* node = &ast.at(id);; node = &ast.at(node->children[0])) {
-    parts.push_back(node->name);
-    if (node->kind == NodeKind::kIdentifier) break;
-    if (node->kind != NodeKind::kSelect || node->test_only || node->is_optional) return {};
-  }
-  std::string name(parts.back());
-  for (auto part = parts.rbegin() + 1; part != parts.rend(); ++part) name.append(".").append(*part);
-  return name;
-}
-
-std::string NamespacedFunction(const Ast& ast, const Node& call, const FunctionSet& functions) {
-  if (!call.is_member) return {};
-  std::string name = QualifiedName(ast, call.children[0]);
-  if (name.empty()) return {};
-  name.append(".").append(call.name);
-  return functions.Has(name) ? name : std::string();
-}
-
-Program Generate(const Ast& ast, std::span<const Variable> variables, const FunctionSet& functions) {
-  return Generator(ast, variables, functions).Run();
+Program Generate(const Ast& ast, const Checked* checked, std::span<const Variable> variables,
+                 const FunctionSet& functions) {
+  return Generator(ast, checked, variables, functions).Run();
 }
 
 }  // namespace tessera::cel

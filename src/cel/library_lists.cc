@@ -122,9 +122,10 @@ Value Slice(Context& context, Arguments a) {
   if (begin < 0 || end < 0) {
     return context.Error(Format("cannot slice({}, {}), negative indexes not supported", begin, end));
   }
-  if (begin > end)
+  if (begin > end) {
     return context.Error(
         Format("cannot slice({}, {}), start index must be less than or equal to end index", begin, end));
+  }
   if (static_cast<std::uint64_t>(end) > items.size()) {
     return context.Error(Format("cannot slice({}, {}), list is length {}", begin, end, items.size()));
   }
@@ -184,11 +185,31 @@ Value Distinct(Context& context, Arguments a) {
   return context.List(kept);
 }
 
+// What sortBy() is made of: a list and its keys. The evaluator does it; the checker needs the types of keys.
+constexpr OverloadSpec SortByKeys(std::string_view signature) {
+  return {"@sortByAssociatedKeys", kMethod, signature, nullptr, CostRule::kSelfCompare};
+}
+
 constexpr OverloadSpec kExtension[]{
+    SortByKeys("(list<A>, list<int>) list<A>"),
+    SortByKeys("(list<A>, list<uint>) list<A>"),
+    SortByKeys("(list<A>, list<double>) list<A>"),
+    SortByKeys("(list<A>, list<bool>) list<A>"),
+    SortByKeys("(list<A>, list<duration>) list<A>"),
+    SortByKeys("(list<A>, list<timestamp>) list<A>"),
+    SortByKeys("(list<A>, list<string>) list<A>"),
+    SortByKeys("(list<A>, list<bytes>) list<A>"),
     {"slice", kMethod, "(list<A>, int, int) list<A>", Slice, CostRule::kNewList},
     {"flatten", kMethod, "(list<list<A>>) list<A>", Flatten, CostRule::kFlatten},
     {"flatten", kMethod, "(list<dyn>, int) list<dyn>", Flatten, CostRule::kFlatten},
-    {"sort", kMethod, "(list<A>) list<A>", Sort, CostRule::kSelfCompare},
+    {"sort", kMethod, "(list<int>) list<int>", Sort, CostRule::kSelfCompare},
+    {"sort", kMethod, "(list<uint>) list<uint>", Sort, CostRule::kSelfCompare},
+    {"sort", kMethod, "(list<double>) list<double>", Sort, CostRule::kSelfCompare},
+    {"sort", kMethod, "(list<bool>) list<bool>", Sort, CostRule::kSelfCompare},
+    {"sort", kMethod, "(list<duration>) list<duration>", Sort, CostRule::kSelfCompare},
+    {"sort", kMethod, "(list<timestamp>) list<timestamp>", Sort, CostRule::kSelfCompare},
+    {"sort", kMethod, "(list<string>) list<string>", Sort, CostRule::kSelfCompare},
+    {"sort", kMethod, "(list<bytes>) list<bytes>", Sort, CostRule::kSelfCompare},
     {"lists.range", Style::kGlobal, "(int) list<int>", ListsRange, CostRule::kNewList},
     {"reverse", kMethod, "(list<A>) list<A>", Reverse, CostRule::kNewList},
     {"distinct", kMethod, "(list<A>) list<A>", Distinct, CostRule::kSelfCompare},

@@ -1,4 +1,5 @@
-// The operators' types. The evaluator does them itself, so they have no implementation here.
+// The operators' types. The evaluator does them itself, so they have no implementation here. The order is cel-go's:
+// where a type is not known yet, the first overload that fits decides it.
 #include "cel/library.h"
 
 namespace tessera::cel {
@@ -25,8 +26,8 @@ constexpr OverloadSpec kOverloads[]{
     Operator("_[?_]", "(optional<list<A>>, int) optional<A>"),
     Operator("_[?_]", "(map<A, B>, A) optional<B>"),
     Operator("_[?_]", "(optional<map<A, B>>, A) optional<B>"),
-    Operator("-_", "(int) int"),
     Operator("-_", "(double) double"),
+    Operator("-_", "(int) int"),
     Operator("_+_", "(bytes, bytes) bytes"),
     Operator("_+_", "(double, double) double"),
     Operator("_+_", "(duration, duration) duration"),
@@ -50,12 +51,12 @@ constexpr OverloadSpec kOverloads[]{
     Operator("_/_", "(uint, uint) uint"),
     Operator("_%_", "(int, int) int"),
     Operator("_%_", "(uint, uint) uint"),
-#define TESSERA_CEL_ORDER(name)                                                                                      \
-  Operator(name, "(bool, bool) bool"), Operator(name, "(int, int) bool"), Operator(name, "(uint, uint) bool"),       \
-      Operator(name, "(double, double) bool"), Operator(name, "(int, double) bool"),                                 \
-      Operator(name, "(int, uint) bool"), Operator(name, "(uint, int) bool"), Operator(name, "(uint, double) bool"), \
-      Operator(name, "(double, int) bool"), Operator(name, "(double, uint) bool"),                                   \
-      Operator(name, "(string, string) bool"), Operator(name, "(bytes, bytes) bool"),                                \
+#define TESSERA_CEL_ORDER(name)                                                                                       \
+  Operator(name, "(bool, bool) bool"), Operator(name, "(int, int) bool"), Operator(name, "(int, double) bool"),       \
+      Operator(name, "(int, uint) bool"), Operator(name, "(uint, uint) bool"), Operator(name, "(uint, double) bool"), \
+      Operator(name, "(uint, int) bool"), Operator(name, "(double, double) bool"),                                    \
+      Operator(name, "(double, int) bool"), Operator(name, "(double, uint) bool"),                                    \
+      Operator(name, "(string, string) bool"), Operator(name, "(bytes, bytes) bool"),                                 \
       Operator(name, "(timestamp, timestamp) bool"), Operator(name, "(duration, duration) bool")
     TESSERA_CEL_ORDER("_<_"),
     TESSERA_CEL_ORDER("_<=_"),

@@ -21,6 +21,7 @@ class Machine {
 
   Value Run(StepId id);
   std::uint64_t cost() const { return cost_; }
+  bool stopped() const { return stopped_; }               // The cost limit was reached.
   std::uint32_t failed_at() const { return failed_at_; }  // Where the first error arose.
 
  private:
@@ -42,7 +43,7 @@ class Machine {
   Value RunBinary(const Step& step);
   Value RunCall(const Step& step);
   Value RunFailingCall(const CallSite& site, std::span<const Value> arguments, const Value& error);
-  static std::uint64_t BinaryCost(Code code, const Value& a, const Value& b);
+  static std::uint64_t BinaryCost(const Step& step, const Value& a, const Value& b);
   static Value Ordered(Code code, Order order);
   Value NoOverload(std::string_view name, std::span<const Value> arguments);
 

@@ -159,18 +159,25 @@ class Parser {
     return problem_ ? kNoNode : AddCall(offset, function, {left, right});
   }
 
-  // Pairs of ! and of - cancel each other in the grammar already.
+  // Pairs of ! and of - cancel each other in the grammar already. A minus before a number is part of it, also after !.
   NodeId ParseUnary() {
     const Token first = Now();
     if (!first.Is("!") && !first.Is("-")) return ParseMember();
     std::size_t count = 0;
-    for (; Now().Is(first.text); ++count) Take();
-    const TokenKind next = Now().kind;
-    const bool literal = first.Is("-") && (next == TokenKind::kInt || next == TokenKind::kDouble);
-    negative_literal_ = literal && count % 2 == 1;
+    Token last = first;
+    for (; Now().Is(first.text); ++count) last = Take();
+    if (first.Is("-") && BeginsNumber(Now())) {
+      if (count % 2 == 1) minus_ = last.offset;
+      return ParseMember();
+    }
+    if (first.Is("!") && Now().Is("-") && BeginsNumber(tokens_[at_ + 1])) minus_ = Take().offset;
     const NodeId operand = ParseMember();
-    if (problem_ || literal || count % 2 == 0) return operand;
+    if (problem_ || count % 2 == 0) return operand;
     return AddCall(first.offset, first.text == "!" ? "!_" : "-_", {operand});
+  }
+
+  static bool BeginsNumber(const Token& token) {
+    return token.kind == TokenKind::kInt || token.kind == TokenKind::kDouble;
   }
 
   NodeId ParseMember() {
@@ -238,13 +245,13 @@ class Parser {
   }
 
   NodeId ParsePrimary() {
-    const bool negative = std::exchange(negative_literal_, false);
+    const std::optional<std::uint32_t> minus = std::exchange(minus_, std::nullopt);
     const Token token = Now();
     switch (token.kind) {
       case TokenKind::kInt:
       case TokenKind::kUint:
       case TokenKind::kDouble:
-        return ParseNumberLiteral(Take(), negative);
+        return ParseNumberLiteral(Take(), minus);
       case TokenKind::kString:
       case TokenKind::kBytes:
         return ParseText(Take());
@@ -263,21 +270,22 @@ class Parser {
     return FailHere(kExpressionStarts);
   }
 
-  NodeId ParseNumberLiteral(const Token& token, bool negative) {
-    std::string text = (negative ? "-" : "") + std::string(token.text);
+  NodeId ParseNumberLiteral(const Token& token, std::optional<std::uint32_t> minus) {
+    const std::uint32_t offset = minus.value_or(token.offset);
+    std::string text = (minus ? "-" : "") + std::string(token.text);
     if (token.kind == TokenKind::kDouble) {
       const auto value = ParseDouble(text);
-      return value ? AddConstant(token.offset, *value) : Fail(token.offset, "invalid double literal");
+      return value ? AddConstant(offset, *value) : Fail(offset, "invalid double literal");
     }
     const std::size_t hex = text.find_first_of("xX");
     if (hex != std::string::npos) text.erase(hex - 1, 2);
     const int base = hex == std::string::npos ? 10 : 16;
     if (token.kind == TokenKind::kUint) {
       const auto value = ParseNumber<std::uint64_t>(std::string_view(text).substr(0, text.size() - 1), base);
-      return value ? AddConstant(token.offset, *value) : Fail(token.offset, "invalid uint literal");
+      return value ? AddConstant(offset, *value) : Fail(offset, "invalid uint literal");
     }
     const auto value = ParseNumber<std::int64_t>(text, base);
-    return value ? AddConstant(token.offset, *value) : Fail(token.offset, "invalid int literal");
+    return value ? AddConstant(offset, *value) : Fail(offset, "invalid int literal");
   }
 
   NodeId ParseText(const Token& token) {
@@ -368,7 +376,7 @@ class Parser {
   const ParserOptions& options_;
   std::size_t at_ = 0;
   int nesting_ = 0;
-  bool negative_literal_ = false;  // The number that comes next has a minus before it.
+  std::optional<std::uint32_t> minus_;  // Of the number that comes next, when it has one.
   Ast ast_;
   std::vector<int> depths_;  // Of the tree below each node.
   std::optional<Problem> problem_;

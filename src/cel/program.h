@@ -61,6 +61,8 @@ struct Step {
   Code code = Code::kConstant;
   Macro macro = Macro::kAll;
   bool two_variables = false;
+  bool ambiguous = false;  // Several overloads may serve it; cel-go then charges 1 for what it would know better.
+  bool lazy = false;       // kCall: an argument that is an error ends it, uncharged.
   std::uint32_t cost = 0;  // Charged when the step begins, whatever happens in it.
   std::uint32_t first = 0;
   std::uint32_t count = 0;  // Operands: program.operands[first, first + count)

@@ -33,6 +33,11 @@ Type DynType();
 Type AnyType();
 Type ErrorType();
 
+struct Variable {
+  std::string name;  // May have dots: "x.y".
+  Type type = nullptr;
+};
+
 class TypePool {
  public:
   Type List(Type element) { return Add({.kind = Kind::kList, .arguments = {element}}); }

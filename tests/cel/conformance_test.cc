@@ -158,7 +158,7 @@ class Case {
       }
     }
     if (test_.Text("check_only") == "true") return {};
-    return Judge(Evaluate(Generate(*ast, variables_, functions), values_, arena_));
+    return Judge(Evaluate(Generate(*ast, nullptr, variables_, functions), values_, arena_));
   }
 
  private:
@@ -227,8 +227,8 @@ constexpr Exception kExceptions[]{
     {"timestamps/duration_converters/get_milliseconds", "cel-go, and so Kubernetes, answers with the total"},
 };
 
-// How many tests of a file run, and how many need what device selectors do not have. The numbers are here so that a test
-// cannot drop out unnoticed.
+// How many tests of a file run, and how many need what device selectors do not have. The numbers are here so that no
+// test drops out unnoticed.
 struct File {
   std::string_view name;
   int run;

@@ -1,7 +1,6 @@
 #include "cel/arena.h"
 
 #include <algorithm>
-#include <new>
 
 namespace tessera::cel {
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <memory_resource>
+#include <new>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -17,7 +18,7 @@ namespace tessera::cel {
 class Arena {
  public:
   // Beyond `limit` bytes an allocation throws std::bad_alloc; Evaluate() (evaluator.h) makes an error of it.
-  explicit Arena(std::size_t limit = kDefaultLimit) : upstream_(limit) {}
+  explicit Arena(std::size_t limit = kDefaultLimit) : limit_(limit), upstream_(limit) {}
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -35,6 +36,18 @@ class Arena {
       AddFinalizer(object, [](void* p) { static_cast<T*>(p)->~T(); });
     }
     return object;
+  }
+
+  // Throws when so many bytes could never be had: for what grows on the heap before it is copied here.
+  void Require(std::size_t bytes) const {
+    if (bytes > limit_) throw std::bad_alloc();
+  }
+
+  // Counts work that costs little in Kubernetes' units but may be much: comparing nested lists, measuring long texts.
+  // Throws when the evaluation has done too much of it.
+  void Work(std::size_t amount) {
+    if (amount > work_left_) throw std::bad_alloc();
+    work_left_ -= amount;
   }
 
   std::string_view Copy(std::string_view text);
@@ -65,6 +78,10 @@ class Arena {
   static std::size_t CheckedSize(std::size_t count, std::size_t size);
   void AddFinalizer(void* object, void (*destroy)(void*));
 
+  static constexpr std::size_t kMaxWork = 20'000'000;  // A fraction of a second.
+
+  const std::size_t limit_;
+  std::size_t work_left_ = kMaxWork;
   alignas(std::max_align_t) std::array<std::byte, 2048> first_;
   Limited upstream_;
   std::pmr::monotonic_buffer_resource pool_{first_.data(), first_.size(), &upstream_};

@@ -71,6 +71,15 @@ TEST(Checker, SuggestsNearNames) {
             "undeclared reference to 'indx' (in container '') - did you mean index?");
 }
 
+TEST(Checker, ManyUnknownTypesAreResolved) {
+  std::string chain = "[]";
+  for (int i = 0; i < 900; ++i) chain += "+[]";
+  EXPECT_EQ(TypeOf(chain + " == [1]"), "bool");
+  std::string many = "[] == []";
+  for (int i = 0; i < 1000; ++i) many += " && [] == []";
+  EXPECT_EQ(TypeOf(many), "bool");
+}
+
 TEST(Checker, FollowsItsOptions) {
   EXPECT_EQ(TypeOf("device.allowMultipleAllocations", {.allow_multiple_allocations = false}),
             "undefined field 'allowMultipleAllocations'");

@@ -1,16 +1,11 @@
 #include "cel/context.h"
 
-#include <re2/re2.h>
-
 #include <algorithm>
 #include <vector>
 
+#include "cel/regex.h"
+
 namespace tessera::cel {
-namespace {
-
-re2::StringPiece Piece(std::string_view text) { return {text.data(), text.size()}; }
-
-}  // namespace
 
 struct PatternSet::Compiled {
   std::string_view pattern;
@@ -23,7 +18,7 @@ PatternSet::PatternSet(PatternSet&&) noexcept = default;
 PatternSet& PatternSet::operator=(PatternSet&&) noexcept = default;
 
 void PatternSet::Add(std::string_view pattern) {
-  auto regex = std::make_unique<re2::RE2>(Piece(pattern), re2::RE2::Quiet);
+  auto regex = CompileRegex(pattern);
   if (regex->ok()) compiled_.push_back({pattern, std::move(regex)});
 }
 
@@ -34,6 +29,9 @@ const re2::RE2* PatternSet::Find(std::string_view pattern) const {
   return found == compiled_.end() ? nullptr : found->regex.get();
 }
 
+Context::Context(Arena& memory, const PatternSet& patterns) : arena(memory), patterns_(patterns) {}
+Context::~Context() = default;
+
 Value Context::List(std::span<const Value> items) {
   const std::span<Value> room = arena.Room<Value>(items.size());
   std::ranges::copy(items, room.begin());
@@ -42,8 +40,8 @@ Value Context::List(std::span<const Value> items) {
 
 const re2::RE2* Context::Regex(std::string_view pattern) {
   if (const re2::RE2* compiled = patterns_.Find(pattern)) return compiled;
-  const auto* owner = arena.Own(std::make_unique<re2::RE2>(Piece(pattern), re2::RE2::Quiet));
-  return owner->get();
+  if (last_regex_ == nullptr || last_regex_->pattern() != pattern) last_regex_ = CompileRegex(pattern);
+  return last_regex_.get();
 }
 
 }  // namespace tessera::cel

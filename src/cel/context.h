@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cel/arena.h"
 #include "cel/value.h"
@@ -34,20 +35,22 @@ class PatternSet {
 
 class Context {
  public:
-  Context(Arena& memory, const PatternSet& patterns) : arena(memory), patterns_(patterns) {}
+  Context(Arena& memory, const PatternSet& patterns);
+  ~Context();
 
   Value Error(std::string_view message) { return Value::Error(arena.Copy(message)); }
   Value Text(std::string_view text) { return Value::String(arena.Copy(text)); }
   Value Some(const Value& content) { return Value::Some(arena.Own(content)); }
   Value List(std::span<const Value> items);
 
-  // Never null; ok() says whether the pattern is one.
+  // Never null; ok() says whether the pattern is one. Valid until the next call.
   const re2::RE2* Regex(std::string_view pattern);
 
   Arena& arena;
 
  private:
   const PatternSet& patterns_;
+  std::unique_ptr<re2::RE2> last_regex_;  // Of a pattern that was not known before.
 };
 
 }  // namespace tessera::cel

@@ -1,6 +1,8 @@
 #include "cel/cost.h"
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "cel/formats.h"
 #include "cel/network.h"
@@ -9,12 +11,17 @@
 namespace tessera::cel {
 namespace {
 
+constexpr std::uint64_t kEnough = 10'000'000;  // Beyond every limit; counting on would only take time.
+
 // Of all that a value holds. Text counts a tenth of its bytes, rounded down: Kubernetes' helper differs from cel-go's.
 std::uint64_t DataCost(const Value& value) {
   if (value.Is(Kind::kString) || value.Is(Kind::kBytes)) return value.AsText().size() / 10;
   if (!value.Is(Kind::kList)) return 1;
   std::uint64_t cost = 0;
-  for (const Value& item : value.AsList()) cost += DataCost(item);
+  for (const Value& item : value.AsList()) {
+    cost += DataCost(item);
+    if (cost > kEnough) break;
+  }
   return cost;
 }
 
@@ -63,7 +70,12 @@ std::uint64_t SizeForCost(const Value& value) {
 }
 
 std::uint64_t EqualityCost(const Value& a, const Value& b) {
-  return TraversalCost(std::min(SizeForCost(a), SizeForCost(b)));
+  if (!a.Is(Kind::kString) || !b.Is(Kind::kString)) return TraversalCost(std::min(SizeForCost(a), SizeForCost(b)));
+  // The shorter text decides; the other is not counted to its end.
+  std::string_view shorter = a.AsText();
+  std::string_view longer = b.AsText();
+  if (shorter.size() > longer.size()) std::swap(shorter, longer);
+  return TraversalCost(CountUpTo(longer, CountCodePoints(shorter)));
 }
 
 std::uint64_t OrderCost(const Value& a, const Value& b) {

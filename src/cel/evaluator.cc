@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kFewSlots = 8;
 
 constexpr std::string_view kCostExceeded = "operation cancelled: actual cost limit exceeded";
-constexpr std::string_view kMemoryExceeded = "operation cancelled: the expression needs too much memory";
+constexpr std::string_view kMemoryExceeded = "operation cancelled: the expression needs too much memory or time";
 
 bool IsText(const Value& value) { return value.Is(Kind::kString) || value.Is(Kind::kBytes); }
 
@@ -278,10 +278,13 @@ Value Machine::RunCall(const Step& step) {
   const auto given = std::span(arguments).first(operands.size());
   const Overload* overload = error.IsError() ? nullptr : Match(site.overloads, site.style, given);
   if (overload == nullptr) return RunFailingCall(site, given, error);
-  const Value result = overload->run(context_, given);
   const bool unknown = step.ambiguous && (overload->is_standard || overload->cost == CostRule::kSelfCompare);
   const CostRule rule = unknown ? CostRule::kOne : overload->cost;
-  return Charge(CallCost(rule, given, result)) ? result : Stopped();
+  // Before the work is done, where its size is known by then.
+  const bool by_result = rule == CostRule::kBuildResult || rule == CostRule::kNewList;
+  if (!by_result && !Charge(CallCost(rule, given, Value()))) return Stopped();
+  const Value result = overload->run(context_, given);
+  return !by_result || Charge(CallCost(rule, given, result)) ? result : Stopped();
 }
 
 Value Machine::RunFailingCall(const CallSite& site, std::span<const Value> arguments, const Value& error) {

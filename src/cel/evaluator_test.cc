@@ -73,13 +73,38 @@ TEST(Evaluator, StopsAtTheCostLimitWhateverWouldAbsorbIt) {
 }
 
 TEST(Evaluator, StopsWhenMemoryRunsOut) {
-  constexpr std::string_view kStopped = "error: operation cancelled: the expression needs too much memory";
+  constexpr std::string_view kStopped = "error: operation cancelled: the expression needs too much memory or time";
   EXPECT_EQ(Ask("lists.range(9223372036854775807).size()").text, kStopped);
   // Adding lists costs 1, however long they are.
   std::string doubling = "[1, 2, 3, 4]";
   for (int i = 0; i < 60; ++i) doubling = "cel.bind(x, " + doubling + ", x + x)";
   EXPECT_EQ(Ask(doubling + ".size() > 0").text, kStopped);
   EXPECT_TRUE(Ask(doubling + ".size() > 0").limit_reached);
+}
+
+// Each of these is cheap by Kubernetes' reckoning, or its cost is known only afterwards.
+TEST(Evaluator, HostileExpressionsEnd) {
+  const std::string text(1000, 'x');
+  const std::string grow = "'" + text + "'.replace('', '" + text + "')";
+  const std::string_view nest =
+      "cel.bind(a, lists.range(1000), cel.bind(b, a.map(x, a), cel.bind(c, a.map(x, b), cel.bind(d, a.map(x, c), ";
+  const std::string nested(nest);
+  const std::string expressions[]{
+      grow + ".replace('', '" + text + "').size() > 0",
+      nested + "d == a.map(x, a.map(y, b))))))",
+      nested + "'%s'.format([d]).size() > 0))))",
+      nested + "d.flatten(9).size() > 0))))",
+      nested + "d.indexOf(1) > 0))))",
+      "lists.range(100000).distinct().size() > 0",
+      "lists.range(100000).map(i, '" + text +
+          "').join().size() > 0 && lists.range(1000000).map(i, i).sort().size() > 0",
+      "cel.bind(l, lists.range(2000), sets.equivalent(l, l.reverse()))",
+  };
+  for (const std::string& expression : expressions) {
+    SCOPED_TRACE(expression.substr(0, 200));
+    const Answer answer = Ask(expression, 1'000'000);
+    EXPECT_TRUE(answer.limit_reached) << answer.text.substr(0, 200);
+  }
 }
 
 TEST(Evaluator, VariablesOfMacrosDoNotGetInEachOthersWay) {

@@ -132,10 +132,12 @@ Value Slice(Context& context, Arguments a) {
   return Value::List(items.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)));
 }
 
-void FlattenInto(std::vector<Value>& out, std::span<const Value> items, std::int64_t depth) {
+void FlattenInto(Context& context, std::vector<Value>& out, std::span<const Value> items, std::int64_t depth) {
   for (const Value& item : items) {
+    context.arena.Require(out.size() * sizeof(Value));
     if (item.Is(Kind::kList) && depth > 0) {
-      FlattenInto(out, item.AsList(), depth - 1);
+      context.arena.Work(1);
+      FlattenInto(context, out, item.AsList(), depth - 1);
     } else {
       out.push_back(item);
     }
@@ -146,7 +148,7 @@ Value Flatten(Context& context, Arguments a) {
   const std::int64_t depth = a.size() == 2 ? a[1].AsInt() : 1;
   if (depth < 0) return Value::Error("level must be non-negative");
   std::vector<Value> out;
-  FlattenInto(out, a[0].AsList(), std::min<std::int64_t>(depth, kMaxFlattenDepth));
+  FlattenInto(context, out, a[0].AsList(), std::min<std::int64_t>(depth, kMaxFlattenDepth));
   return context.List(out);
 }
 

@@ -1,12 +1,11 @@
 // Kubernetes' regex library.
-#include <re2/re2.h>
-
 #include <limits>
 #include <vector>
 
 #include "base/text.h"
 #include "cel/context.h"
 #include "cel/library.h"
+#include "cel/regex.h"
 #include "cel/utf8.h"
 
 namespace tessera::cel {
@@ -21,7 +20,7 @@ Value FindUpTo(Context& context, Arguments a, std::int64_t limit, std::vector<Va
   const re2::RE2* regex = context.Regex(a[1].AsText());
   if (!regex->ok()) return context.Error(Format("Illegal regex: error parsing regexp: {}", regex->error()));
   const std::string_view text = a[0].AsText();
-  const re2::StringPiece whole(text.data(), text.size());
+  const re2::StringPiece whole = Piece(text);
   std::size_t at = 0;
   std::size_t last_end = std::numeric_limits<std::size_t>::max();
   while (at <= text.size() && static_cast<std::int64_t>(found.size()) < limit) {
@@ -30,6 +29,7 @@ Value FindUpTo(Context& context, Arguments a, std::int64_t limit, std::vector<Va
     const auto begin = static_cast<std::size_t>(match.data() - text.data());
     const std::size_t end = begin + match.size();
     if (!match.empty() || begin != last_end) found.push_back(Value::String(View(match)));
+    context.arena.Require(found.size() * sizeof(Value));
     last_end = end;
     at = match.empty() ? end + OffsetOfCodePoint(text.substr(end), 1).value_or(1) : end;
   }

@@ -1,6 +1,4 @@
 // Conversions, size() and what strings can do in the standard.
-#include <re2/re2.h>
-
 #include <cmath>
 #include <string>
 
@@ -9,6 +7,7 @@
 #include "cel/context.h"
 #include "cel/library.h"
 #include "cel/number_text.h"
+#include "cel/regex.h"
 #include "cel/utf8.h"
 
 namespace tessera::cel {
@@ -22,9 +21,10 @@ constexpr double kTwoTo64 = 18446744073709551616.0;
 Value Same(Context& /*context*/, Arguments a) { return a[0]; }
 Value TypeOf(Context& /*context*/, Arguments a) { return Value::Type(TypeName(a[0])); }
 
-Value SizeOf(Context& /*context*/, Arguments a) {
+Value SizeOf(Context& context, Arguments a) {
   switch (a[0].kind()) {
     case Kind::kString:
+      context.arena.Work(a[0].AsText().size() / 16);
       return Value::Size(CountCodePoints(a[0].AsText()));
     case Kind::kBytes:
       return Value::Size(a[0].AsText().size());
@@ -49,8 +49,8 @@ Value StringToBool(Context& /*context*/, Arguments a) {
 Value DoubleToInt(Context& /*context*/, Arguments a) {
   const double value = a[0].AsDouble();
   // The limits themselves are refused: near them a double stands for many integers.
-  if (!(value > -kTwoTo63 && value < kTwoTo63)) return Value::Error("integer overflow");
-  return Value::Int(static_cast<std::int64_t>(value));
+  const bool fits = value > -kTwoTo63 && value < kTwoTo63;  // False for NaN.
+  return fits ? Value::Int(static_cast<std::int64_t>(value)) : Value::Error("integer overflow");
 }
 
 Value UintToInt(Context& /*context*/, Arguments a) {
@@ -74,8 +74,8 @@ Value IntToUint(Context& /*context*/, Arguments a) {
 
 Value DoubleToUint(Context& /*context*/, Arguments a) {
   const double value = a[0].AsDouble();
-  if (!(value >= 0 && value < kTwoTo64)) return Value::Error("unsigned integer overflow");
-  return Value::Uint(static_cast<std::uint64_t>(value));
+  const bool fits = value >= 0 && value < kTwoTo64;  // False for NaN.
+  return fits ? Value::Uint(static_cast<std::uint64_t>(value)) : Value::Error("unsigned integer overflow");
 }
 
 Value StringToUint(Context& /*context*/, Arguments a) {
@@ -132,8 +132,7 @@ Value EndsWith(Context& /*context*/, Arguments a) { return Value::Bool(a[0].AsTe
 Value Matches(Context& context, Arguments a) {
   const re2::RE2* regex = context.Regex(a[1].AsText());
   if (!regex->ok()) return context.Error(Format("error parsing regexp: {}", regex->error()));
-  const re2::StringPiece text(a[0].AsText().data(), a[0].AsText().size());
-  return Value::Bool(re2::RE2::PartialMatch(text, *regex));
+  return Value::Bool(re2::RE2::PartialMatch(Piece(a[0].AsText()), *regex));
 }
 
 constexpr auto kGlobal = Style::kGlobal;

@@ -77,6 +77,7 @@ Value Replace(Context& context, Arguments a) {
   if (old.empty()) {
     for (; left != 0; --left) {
       out += a[2].AsText();
+      context.arena.Require(out.size());
       if (rest.empty()) break;
       const std::size_t skip = step();
       out += rest.substr(0, skip);
@@ -87,6 +88,7 @@ Value Replace(Context& context, Arguments a) {
   for (; left != 0 && rest.contains(old); --left) {
     const std::size_t skip = step();
     out.append(rest.substr(0, skip)).append(a[2].AsText());
+    context.arena.Require(out.size());
     rest.remove_prefix(skip + old.size());
   }
   return context.Text(out += rest);
@@ -103,6 +105,7 @@ Value SplitText(Context& context, Arguments a) {
     const std::size_t end = separator.empty() ? OffsetOfCodePoint(rest, 1).value_or(rest.size()) : rest.find(separator);
     if (end == std::string_view::npos || (separator.empty() && end >= rest.size())) break;
     parts.push_back(Value::String(rest.substr(0, end)));
+    context.arena.Require(parts.size() * sizeof(Value));
     rest.remove_prefix(end + separator.size());
   }
   if (!separator.empty() || !rest.empty()) parts.push_back(Value::String(rest));
@@ -145,6 +148,7 @@ Value JoinTexts(Context& context, Arguments a) {
     if (!items[i].Is(Kind::kString)) return context.Error(Format("join: invalid input: {}", ForMessage(items[i])));
     if (i > 0 && a.size() == 2) out += a[1].AsText();
     out += items[i].AsText();
+    context.arena.Require(out.size());
   }
   return context.Text(out);
 }

@@ -197,7 +197,8 @@ std::optional<Timestamp> ParseTime(std::string_view text) {
   const auto offset = nanos ? TakeOffset(text) : std::nullopt;
   if (!offset || !text.empty() || !date.ok()) return std::nullopt;
   const std::int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
-  return Timestamp{days * 86400 + *hour * 3600 + *minute * 60 + *second - *offset, *nanos};
+  const std::int64_t in_day = std::int64_t{*hour} * 3600 + std::int64_t{*minute} * 60 + *second;
+  return Timestamp{days * 86400 + in_day - *offset, *nanos};
 }
 
 }  // namespace tessera::cel

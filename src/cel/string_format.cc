@@ -31,9 +31,13 @@ Text AsString(Arena& arena, const Value& value);
 
 Text ListAsString(Arena& arena, std::span<const Value> items) {
   std::vector<std::string> parts;
+  std::size_t size = 0;
   for (const Value& item : items) {
+    arena.Work(1);
     auto part = AsString(arena, item);
     if (!part) return part;
+    size += part->size();
+    arena.Require(size);
     parts.push_back(*std::move(part));
   }
   return "[" + Join(parts, ", ") + "]";
@@ -42,12 +46,15 @@ Text ListAsString(Arena& arena, std::span<const Value> items) {
 // Sorted by the text of the keys, so that equal maps print equally.
 Text MapAsString(Arena& arena, const MapView& map) {
   std::map<std::string, std::string> entries;
+  std::size_t size = 0;
   for (std::size_t i = 0; i < map.Size(); ++i) {
     const auto [key, value] = map.At(arena, i);
     auto key_text = AsString(arena, key);
     auto value_text = AsString(arena, value);
     if (!key_text) return key_text;
     if (!value_text) return value_text;
+    size += key_text->size() + value_text->size();
+    arena.Require(size);
     entries[*std::move(key_text)] = *std::move(value_text);
   }
   std::vector<std::string> parts;
@@ -176,6 +183,7 @@ std::expected<std::string, std::string> FormatString(Arena& arena, std::string_v
     auto text = Clause(arena, pattern.front(), *precision, arguments[next++]);
     if (!text) return text;
     out += *text;
+    arena.Require(out.size());
     pattern.remove_prefix(1);
   }
   return out;

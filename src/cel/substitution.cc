@@ -54,13 +54,31 @@ bool Substitution::Assign(Type from, Type to) {
 
 bool Substitution::AssignAll(std::span<const Type> from, std::span<const Type> to) {
   if (from.size() != to.size()) return false;
-  Map before = known_;
+  const std::size_t mark = trail_.size();
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (Try(from[i], to[i])) continue;
-    known_ = std::move(before);
+    ForgetFrom(mark);
     return false;
   }
+  trail_.resize(mark);
   return true;
+}
+
+void Substitution::Learn(Type parameter, Type type) {
+  Type& known = known_[parameter];
+  trail_.emplace_back(parameter, known);
+  known = type;
+}
+
+void Substitution::ForgetFrom(std::size_t mark) {
+  for (; trail_.size() > mark; trail_.pop_back()) {
+    const auto [parameter, before] = trail_.back();
+    if (before == nullptr) {
+      known_.erase(parameter);
+    } else {
+      known_[parameter] = before;
+    }
+  }
 }
 
 bool Substitution::Try(Type from, Type to) {
@@ -90,11 +108,11 @@ bool Substitution::TryParameter(Type type, Type parameter, bool type_is_from) {
     if (SameType(type, old)) return true;
     if (!(type_is_from ? Try(type, old) : Try(old, type))) return false;
     const Type general = MoreGeneral(type, old);
-    if (!OccursIn(parameter, general)) known_[parameter] = general;
+    if (!OccursIn(parameter, general)) Learn(parameter, general);
     return true;
   }
   if (OccursIn(parameter, type)) return false;
-  known_[parameter] = type;
+  Learn(parameter, type);
   return true;
 }
 

@@ -3,6 +3,8 @@
 
 #include <span>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "cel/type.h"
 
@@ -28,14 +30,16 @@ class Substitution {
   Type Instantiate(Type type, Names& names);
 
  private:
-  using Map = std::unordered_map<Type, Type>;
+  void Learn(Type parameter, Type type);
+  void ForgetFrom(std::size_t mark);  // What was learnt since the trail had this length.
 
   bool Try(Type from, Type to);
   bool TryParameter(Type type, Type parameter, bool type_is_from);
   bool OccursIn(Type parameter, Type type) const;
 
   TypePool& pool_;
-  Map known_;
+  std::unordered_map<Type, Type> known_;
+  std::vector<std::pair<Type, Type>> trail_;  // What a parameter stood for before; null: nothing.
   int count_ = 0;
 };
 

@@ -10,7 +10,7 @@ namespace tessera::cel {
 namespace {
 
 constexpr std::string_view kZoneFiles = "/usr/share/zoneinfo/";
-constexpr std::size_t kMaxZoneFile = 64 * 1024;
+constexpr std::size_t kMaxZoneFile = std::size_t{64} * 1024;
 constexpr std::size_t kMaxName = 64;
 constexpr std::size_t kHeader = 44;
 

@@ -101,7 +101,7 @@ std::string NormalizeLineEnds(std::string_view text) {
 
 std::expected<std::string, std::string> Unquote(const Token& token) {
   const Parts parts = TakeApart(token.text);
-  const std::string content = NormalizeLineEnds(parts.content);
+  std::string content = NormalizeLineEnds(parts.content);
   if (!IsValidUtf8(content)) return std::unexpected("Syntax error: literal is not valid UTF-8");
   if (parts.raw) return content;
   std::string out;

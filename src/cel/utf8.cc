@@ -61,9 +61,11 @@ bool IsValidUtf8(std::string_view text) {
   return true;
 }
 
-std::size_t CountCodePoints(std::string_view text) {
+std::size_t CountCodePoints(std::string_view text) { return CountUpTo(text, text.size()); }
+
+std::size_t CountUpTo(std::string_view text, std::size_t limit) {
   std::size_t count = 0;
-  for (; !text.empty(); ++count) TakeCodePoint(text);
+  for (; !text.empty() && count < limit; ++count) TakeCodePoint(text);
   return count;
 }
 

@@ -1,19 +1,18 @@
 #include "cel/validate.h"
 
-#include <re2/re2.h>
-
 #include <string>
 
 #include "base/text.h"
 #include "cel/arithmetic.h"
 #include "cel/number_text.h"
+#include "cel/regex.h"
 #include "cel/substitution.h"
 
 namespace tessera::cel {
 namespace {
 
 bool IsValidLiteral(std::string_view function, const std::string& text) {
-  if (function == "matches") return re2::RE2(text, re2::RE2::Quiet).ok();
+  if (function == "matches") return CompileRegex(text)->ok();
   if (function == "duration") return ParseDuration(text).has_value();
   if (function != "timestamp") return true;
   const auto time = ParseTime(text);

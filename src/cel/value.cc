@@ -1,5 +1,6 @@
 #include "cel/value.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -82,6 +83,7 @@ Equality From(bool equal) { return equal ? Equality::kEqual : Equality::kUnequal
 Equality EqualLists(Arena& arena, std::span<const Value> a, std::span<const Value> b) {
   if (a.size() != b.size()) return Equality::kUnequal;
   for (std::size_t i = 0; i < a.size(); ++i) {
+    arena.Work(1);
     // Elements that refuse to be compared do not make lists unequal: cel-go looks only for a plain "false".
     if (Equal(arena, a[i], b[i]) == Equality::kUnequal) return Equality::kUnequal;
   }
@@ -91,6 +93,7 @@ Equality EqualLists(Arena& arena, std::span<const Value> a, std::span<const Valu
 Equality EqualMaps(Arena& arena, const MapView& a, const MapView& b) {
   if (a.Size() != b.Size()) return Equality::kUnequal;
   for (std::size_t i = 0; i < a.Size(); ++i) {
+    arena.Work(1);
     const auto [key, value] = a.At(arena, i);
     const auto other = b.Find(arena, key);
     if (!other || Equal(arena, value, *other) == Equality::kUnequal) return Equality::kUnequal;
@@ -136,6 +139,7 @@ Equality Equal(Arena& arena, const Value& a, const Value& b) {
     case Kind::kString:
     case Kind::kBytes:
     case Kind::kType:
+      arena.Work(std::min(a.AsText().size(), b.AsText().size()) / 64);
       return From(a.AsText() == b.AsText());
     case Kind::kTimestamp:
       return From(a.AsTime() == b.AsTime());
@@ -187,8 +191,8 @@ std::optional<std::int64_t> ExactInt(const Value& number) {
   if (number.Is(Kind::kUint) && number.AsInt() >= 0) return number.AsInt();
   if (!number.Is(Kind::kDouble)) return std::nullopt;
   const double value = number.AsDouble();
-  if (!(value >= -kTwoTo63 && value < kTwoTo63) || value != std::trunc(value)) return std::nullopt;
-  return static_cast<std::int64_t>(value);
+  const bool fits = value >= -kTwoTo63 && value < kTwoTo63 && value == std::trunc(value);
+  return fits ? std::optional(static_cast<std::int64_t>(value)) : std::nullopt;
 }
 
 std::string ForMessage(const Value& value) {

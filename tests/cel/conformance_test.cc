@@ -163,7 +163,7 @@ class Case {
 
  private:
   bool ExpectsError() const { return test_.Has("eval_error") || test_.Has("any_eval_errors"); }
-  std::string Refused(std::string why) const { return ExpectsError() ? std::string() : why; }
+  std::string Refused(std::string why) const { return ExpectsError() ? std::string() : std::move(why); }
 
   void ReadVariables() {
     for (const Field* declaration : test_.All("type_env")) {

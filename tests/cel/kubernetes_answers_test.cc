@@ -88,6 +88,8 @@ struct Difference {
 
 constexpr Difference kDifferences[]{
     {"\"abc", "cel-go's parser goes on after an error; ours stops at the first"},
+    {"\"%s\".format([[\"a\", \"b\"]]) == \"[a, b]\"",
+     "format() is cel-spec's; Kubernetes has an older one, which quotes"},
     {"{[1]: 1}.size() == 1", "a list is no key here"},
     {"\"%d\".format([\"x\"]) == \"\"", "format() is looked at when it runs, not before"},
 };

@@ -160,7 +160,7 @@ TEST(Flags, AreTheGoDriversAndUnknownOnesAreRefusedWithANearMatch) {
       {{"--feature-gates=DynamicMig=true"}, "did you mean DynamicMIG?"},
       {{"--feature-gates=DynamicMIG=maybe"}, "must be true or false"},
       {{"--node-name=UPPER"}, "is no node name"},
-      {{"--exclude-devices=x"}, "no UUID, index or device name"},
+      {{"--exclude-devices=x"}, "no UUID, index, device name or CEL expression"},
       {{"--consumable-shares=4"}, "is not served yet"},
       {{"--kubeconfig=/nonexistent"}, "/nonexistent"},
       {{"--healthcheck-port=70000"}, "70000"},

@@ -33,10 +33,10 @@ check: ## Build and run the tests of one preset (PRESET=dev, asan or tsan), or s
 	cmake --build --preset $(PRESET) --parallel $(JOBS) $(if $(TESTS),--target $(TESTS))
 	ctest --preset $(PRESET) --parallel $(JOBS) $(if $(TESTS),--label-regex '^($(subst $(space),|,$(TESTS)))$$')
 
-chart-test: ## Render the Helm chart and test what comes out (HELM=... or helm in PATH)
-	@tools/setup chart
+chart-test: ## Render the Helm chart and test what comes out
+	@tools/setup chart cluster
 	@cd tests/chart && mypy --cache-dir $(CURDIR)/build/mypy .
-	@$(PYTHON) -B -m pytest -q -p no:cacheprovider tests/chart
+	@HELM=$${HELM:-$$($(cluster) helm)} $(PYTHON) -B -m pytest -q -p no:cacheprovider tests/chart
 
 install: ## Install what `make` built into $(DESTDIR)$(PREFIX)
 	@test -e build/release/bin/tessera || { echo "nothing is built yet: run make first"; exit 1; }

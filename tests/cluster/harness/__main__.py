@@ -1,4 +1,4 @@
-"""python3 -m harness up | down | e2e | build | enter: what the Makefile calls."""
+"""python3 -m harness up | down | e2e | build | helm | enter: what the Makefile calls."""
 
 from __future__ import annotations
 
@@ -47,6 +47,11 @@ def _down(arguments: argparse.Namespace) -> int:
 def _build(arguments: argparse.Namespace) -> int:
     for recipe in (programs.kubernetes(find_release(arguments.k8s)), programs.RUNTIME, programs.HELM):
         print(programs.ensure(recipe))
+    return 0
+
+
+def _helm(_: argparse.Namespace) -> int:
+    print(programs.ensure(programs.HELM) / "helm")
     return 0
 
 
@@ -100,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         if sub.prog.endswith("e2e"):
             sub.add_argument("pytest", nargs="*", help="options of pytest, after --")
     command("down", _down)
+    command("helm", _helm)
     enter = command("enter", _enter)
     enter.add_argument("node")
     enter.add_argument("command", nargs=argparse.REMAINDER)

@@ -5,16 +5,16 @@ namespace tessera::api {
 cel::DeviceFacts FactsOf(const Device& device, std::string_view driver) {
   cel::DeviceFacts facts;
   facts.driver = driver;
-  for (const auto& [name, attribute] : device.attributes) {
+  for (const auto& attribute : device.attributes) {
     std::visit(
-        [&, &name = name](const auto& value) {
+        [&](const auto& value) {
           if constexpr (std::is_same_v<std::decay_t<decltype(value)>, Version>) {
-            cel::AddVersion(facts, name, value.text);
+            cel::AddVersion(facts, attribute.first, value.text);
           } else {
-            cel::AddAttribute(facts, name, value);
+            cel::AddAttribute(facts, attribute.first, value);
           }
         },
-        attribute);
+        attribute.second);
   }
   for (const auto& [name, quantity] : device.capacity) cel::AddCapacity(facts, name, quantity);
   return facts;

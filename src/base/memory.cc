@@ -4,21 +4,23 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdint>
 
 // Where the linker put the program's text.
-extern "C" const char __executable_start[];  // NOLINT(bugprone-reserved-identifier): the linker's name for it.
-extern "C" const char etext[];
+extern "C" char __executable_start[];  // NOLINT(bugprone-reserved-identifier): the linker's name for it.
+extern "C" char etext[];
 
 namespace tessera {
 
 void ReleaseUnusedMemory() {
   ::malloc_trim(0);
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(__executable_start);
-  const auto end = reinterpret_cast<std::uintptr_t>(etext) / page * page;
+  const char* const end = etext - reinterpret_cast<std::uintptr_t>(etext) % page;
   // Up to the end of the text nothing is ever written, so that the file holds all of it. A failure costs memory only.
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  if (__executable_start < end) {
+    ::madvise(__executable_start, static_cast<std::size_t>(end - __executable_start), MADV_DONTNEED);
+  }
 }
 
 }  // namespace tessera

@@ -242,19 +242,27 @@ Result<void> Writer::RemoveClaim(const std::string& uid) {
 }
 
 Result<bool> Writer::EnsureBase(const std::shared_ptr<const Spec>& spec) {
-  const std::lock_guard lock(mutex_);
-  if (base_ != spec) {
-    TESSERA_TRY(Validate(*spec));
-    base_ = spec;
-    base_text_ = Print(*spec, "The NVIDIA driver's files, for all claims. Rewritten when the driver changes.");
-    base_seen_.reset();
+  std::shared_ptr<const std::string> text;
+  std::optional<Seen> known;
+  {
+    const std::lock_guard lock(mutex_);
+    if (base_ != spec) {
+      TESSERA_TRY(Validate(*spec));
+      base_ = spec;
+      base_text_ = std::make_shared<const std::string>(
+          Print(*spec, "The NVIDIA driver's files, for all claims. Rewritten when the driver changes."));
+      base_seen_.reset();
+    }
+    text = base_text_;
+    known = base_seen_;
   }
   const auto seen = LookAtBase();
-  if (base_seen_ && seen == base_seen_) return false;
-  TESSERA_ASSIGN(const bool written, Ensure(directory_, kBaseFile, base_text_));
+  if (known && seen == known) return false;
+  TESSERA_ASSIGN(const bool written, Ensure(directory_, kBaseFile, *text));
   // Two changes within one tick of the file system's clock look alike, so a young file is read again.
   const bool is_old = seen && std::time(nullptr) - seen->changed.tv_sec > 1;
-  base_seen_ = !written && is_old ? seen : std::nullopt;
+  const std::lock_guard lock(mutex_);
+  if (base_ == spec) base_seen_ = !written && is_old ? seen : std::nullopt;
   return written;
 }
 

@@ -65,9 +65,9 @@ class Writer {
   std::optional<Seen> LookAtBase() const;
 
   const std::filesystem::path directory_, base_path_;
-  std::mutex mutex_;  // Guards everything below. Held while the base file is read and written, a few times a day.
+  std::mutex mutex_;  // Guards everything below.
   std::shared_ptr<const Spec> base_;
-  std::string base_text_;  // It is long, and its spec changes only with the driver.
+  std::shared_ptr<const std::string> base_text_;  // It is long, and its spec changes only with the driver.
   std::optional<Seen> base_seen_;
 };
 

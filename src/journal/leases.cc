@@ -71,8 +71,10 @@ class Leases::Table {
   // The file, opened once: the threads of this process keep their order by themselves, so that all of its locks may
   // belong to one description.
   Result<std::shared_ptr<const OpenFile>> File() {
-    const std::lock_guard lock(mutex_);
-    if (open_) return open_;
+    {
+      const std::lock_guard lock(mutex_);
+      if (open_) return open_;
+    }
     std::error_code ignored;  // Opening says what is wrong.
     std::filesystem::create_directories(file_.parent_path(), ignored);
     UniqueFd fd{::open(file_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600)};
@@ -80,7 +82,8 @@ class Leases::Table {
     if (!fd || ::fstat(fd.get(), &status) != 0) {
       return FromErrno(errno, IsFullOrReadOnly(errno) ? kUnwritable : kUnusable, "opening " + file_.string());
     }
-    open_ = std::make_shared<const OpenFile>(OpenFile{std::move(fd), status.st_dev, status.st_ino});
+    const std::lock_guard lock(mutex_);
+    if (!open_) open_ = std::make_shared<const OpenFile>(OpenFile{std::move(fd), status.st_dev, status.st_ino});
     return open_;
   }
 

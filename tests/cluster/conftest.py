@@ -27,7 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest) -> Iterator[Running]:
-    """The one that is up (TESSERA_CLUSTER names its folder), or else one that lives as long as this session."""
+    """The one that is up (TESSERA_CLUSTER names its folder), or else one that lives as long as this run of the tests."""
     directory = Path(os.environ.get("TESSERA_CLUSTER", DIRECTORY))
     found = processes.find_init(directory) is not None
     if found:

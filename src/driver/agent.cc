@@ -160,7 +160,7 @@ Agent::Agent(AgentOptions options, std::unique_ptr<kube::Client> client, std::st
       writer_(options_.cdi_root),
       files_(writer_),
       foreign_(options_.pod_resources),
-      preparer_({.node_name = options_.node_name, .boot_id = boot_id_},
+      preparer_({.node_name = options_.node_name, .boot_id = boot_id_, .use_callers_thread = true},
                 {*journal_, leases_, files_, hardware_, claims_, foreign_, events_, metrics_}),
       publisher_({.node_name = options_.node_name}, slices_, events_, metrics_),
       reconciler_({.node_name = options_.node_name},

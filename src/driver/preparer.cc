@@ -1,10 +1,10 @@
 #include "driver/preparer.h"
 
 #include <algorithm>
-#include <atomic>
 #include <set>
 
 #include "base/log.h"
+#include "base/side_job.h"
 #include "base/text.h"
 #include "device/slices.h"
 #include "driver/claim_plan.h"
@@ -48,6 +48,13 @@ bool HoldsDevice(const api::ResourceClaim& claim, const api::PreparedClaim& reco
   });
 }
 
+kubelet::ClaimAnswer TooBusy(const api::ClaimRef& claim) {
+  return {claim.uid,
+          {},
+          Error(ErrorKind::kTransient, "TooBusy", "too many calls are waiting",
+                "the kubelet tries again; see tessera_requests_in_flight")};
+}
+
 Error NotOurUid() {
   return {ErrorKind::kPermanentConfig, "BadClaimUid", "the claim's UID is not one", "this is a bug of whoever called"};
 }
@@ -79,86 +86,108 @@ Preparer::~Preparer() = default;
 
 void Preparer::Prepare(std::vector<api::ClaimRef> claims, kubelet::Deadline deadline,
                        std::function<void(kubelet::Answers)> done) {
-  Dispatch(std::move(claims), Method::kPrepare, deadline, std::move(done));
+  if (claims.empty()) return done({});
+  const auto batch = std::make_shared<Batch>(claims.size(), std::move(done));
+  if (options_.use_callers_thread && claims.size() == 1 && !has_callers_thread_.exchange(true)) {
+    PrepareHere(claims.front(), deadline, *batch);
+    has_callers_thread_ = false;
+    return;
+  }
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    const bool taken = prepares_.Submit([this, claim = claims[i], deadline, batch, i] {
+      if (const auto ready = PrepareInBatch(claim, deadline, *batch, i)) Finish(*ready);
+    });
+    if (!taken) batch->Set(i, TooBusy(claims[i]));
+  }
 }
 
 void Preparer::Unprepare(std::vector<api::ClaimRef> claims, kubelet::Deadline deadline,
                          std::function<void(kubelet::Answers)> done) {
-  Dispatch(std::move(claims), Method::kUnprepare, deadline, std::move(done));
-}
-
-void Preparer::Dispatch(std::vector<api::ClaimRef> claims, Method method, kubelet::Deadline deadline,
-                        std::function<void(kubelet::Answers)> done) {
   if (claims.empty()) return done({});
   const auto batch = std::make_shared<Batch>(claims.size(), std::move(done));
   for (std::size_t i = 0; i < claims.size(); ++i) {
-    const api::ClaimRef& claim = claims[i];
-    const bool taken = (method == Method::kPrepare ? prepares_ : unprepares_).Submit([=, this] {
-      kubelet::ClaimAnswer answer{.uid = claim.uid, .devices = {}, .error = std::nullopt};
-      if (method == Method::kPrepare) {
-        bool answered = false;
-        auto devices = PrepareOne(claim, deadline, [&](const std::vector<api::PreparedDevice>& prepared) {
-          answered = true;
-          batch->Set(i, {.uid = claim.uid, .devices = prepared, .error = std::nullopt});
-        });
-        if (answered) return;
-        if (devices) {
-          answer.devices = *std::move(devices);
-        } else {
-          answer.error = std::move(devices).error();
-        }
-      } else if (auto undone = UnprepareOne(claim, deadline); !undone) {
-        answer.error = std::move(undone).error();
-      }
-      batch->Set(i, std::move(answer));
+    const bool taken = unprepares_.Submit([this, claim = claims[i], deadline, batch, i] {
+      auto undone = UnprepareOne(claim, deadline);
+      batch->Set(i, undone ? kubelet::ClaimAnswer{claim.uid, {}, std::nullopt}
+                           : kubelet::ClaimAnswer{claim.uid, {}, std::move(undone).error()});
     });
-    if (!taken) {
-      batch->Set(i, {.uid = claim.uid,
-                     .devices = {},
-                     .error = Error(ErrorKind::kTransient, "TooBusy", "too many calls are waiting",
-                                    "the kubelet tries again; see tessera_requests_in_flight")});
-    }
+    if (!taken) batch->Set(i, TooBusy(claims[i]));
   }
 }
 
-Result<std::vector<api::PreparedDevice>> Preparer::PrepareOne(const api::ClaimRef& claim, kubelet::Deadline deadline,
-                                                              const Ready& ready) {
+Result<Preparer::Ready> Preparer::PrepareInBatch(const api::ClaimRef& claim, kubelet::Deadline deadline, Batch& batch,
+                                                 std::size_t index) {
+  auto ready = MakeReady(claim, deadline);
+  batch.Set(index, ready ? kubelet::ClaimAnswer{claim.uid, ready->devices, std::nullopt}
+                         : kubelet::ClaimAnswer{claim.uid, {}, ready.error()});
+  return ready;
+}
+
+// gRPC sends the answer when its thread is back, so that the bookkeeping goes to another.
+void Preparer::PrepareHere(const api::ClaimRef& claim, kubelet::Deadline deadline, Batch& batch) {
+  auto ready = PrepareInBatch(claim, deadline, batch, 0);
+  if (!ready) return;
+  const auto left = std::make_shared<const Ready>(*std::move(ready));
+  if (!prepares_.Submit([this, left] { Finish(*left); })) Finish(*left);
+}
+
+Result<std::vector<api::PreparedDevice>> Preparer::PrepareOne(const api::ClaimRef& claim, kubelet::Deadline deadline) {
+  TESSERA_ASSIGN(const Ready ready, MakeReady(claim, deadline));
+  Finish(ready);
+  return ready.devices;
+}
+
+Result<Preparer::Ready> Preparer::MakeReady(const api::ClaimRef& claim, kubelet::Deadline deadline) {
   PhaseTimer timer(parts_.metrics, Method::kPrepare);
   parts_.metrics.Started(Method::kPrepare);
-  auto devices = PrepareLeased(claim, deadline, timer, ready);
-  const Error* error = devices ? nullptr : &devices.error();
+  auto ready = MakeReady(claim, deadline, timer);
+  const Error* error = ready ? nullptr : &ready.error();
   parts_.metrics.Finished(Method::kPrepare, timer.total(), error);
-  Report(claim, Method::kPrepare, error);
-  if (devices) {
-    log::Info("Prepared claim", {{"claim", api::ToText(claim)}, {"uid", claim.uid}, {"devices", devices->size()}});
-  }
-  return devices;
+  if (error != nullptr) Report(claim, Method::kPrepare, error);
+  return ready;
 }
 
-Result<std::vector<api::PreparedDevice>> Preparer::PrepareLeased(const api::ClaimRef& claim, kubelet::Deadline deadline,
-                                                                 PhaseTimer& timer, const Ready& ready) {
+void Preparer::Finish(const Ready& ready) {
+  if (ready.is_new) {
+    // Should this fail, or should we die before it: reconciling does it.
+    if (auto noted = parts_.journal.Complete(ready.claim.uid); !noted) {
+      log::Failure(noted.error(), "Could not note that a claim is prepared", {{"uid", ready.claim.uid}});
+    }
+    if (on_change) on_change();
+  }
+  Report(ready.claim, Method::kPrepare, nullptr);
+  log::Info("Prepared claim",
+            {{"claim", api::ToText(ready.claim)}, {"uid", ready.claim.uid}, {"devices", ready.devices.size()}});
+}
+
+Result<Preparer::Ready> Preparer::MakeReady(const api::ClaimRef& claim, kubelet::Deadline deadline, PhaseTimer& timer) {
   if (!api::IsClaimUid(claim.uid)) return std::unexpected(NotOurUid());
-  TESSERA_ASSIGN(const journal::Lease lease, parts_.leases.Acquire({ClaimLease(claim.uid)}, deadline));
+  TESSERA_ASSIGN(journal::Lease lease, parts_.leases.Acquire({ClaimLease(claim.uid)}, deadline));
+  Ready ready{.claim = claim, .devices = {}, .is_new = false, .lease = std::move(lease), .gpus = std::nullopt};
   timer.Mark(Phase::kLock);
   TESSERA_TRY(parts_.journal.Refresh());
   if (const journal::ClaimPtr record = parts_.journal.Find(claim.uid);
       record && record->state == api::ClaimState::kCompleted) {
     TESSERA_ASSIGN(const bool same, StillAllocated(*record, deadline, timer));
-    if (same) return Confirm(record, deadline, timer);
+    if (same) {
+      TESSERA_TRY(Confirm(ready, record, deadline, timer));
+      return ready;
+    }
     TESSERA_TRY(Undo(claim.uid, "it was given other devices"));
   }
   TESSERA_ASSIGN(api::PreparedClaim plan, Plan(claim, deadline, timer));
   std::vector<std::string> names = GpusOf(plan);
   std::ranges::transform(names, names.begin(), GpuLease);
-  TESSERA_ASSIGN(const journal::Lease gpus, parts_.leases.Acquire(std::move(names), deadline));
+  TESSERA_ASSIGN(ready.gpus, parts_.leases.Acquire(std::move(names), deadline));
   timer.Mark(Phase::kLock);
   TESSERA_TRY(parts_.journal.Refresh());
   TESSERA_TRY(Guard(plan, deadline));
   timer.Mark(Phase::kValidate);
-  std::vector<api::PreparedDevice> devices = plan.devices;
+  ready.devices = plan.devices;
+  ready.is_new = true;
   TESSERA_ASSIGN(const auto hardware, parts_.hardware.WaitForState(deadline));
-  TESSERA_TRY(Commit(std::move(plan), *hardware, timer, ready));
-  return devices;
+  TESSERA_TRY(Commit(std::move(plan), *hardware, timer));
+  return ready;
 }
 
 // Whether the claim's devices are those of the record. The API server is asked once, briefly: while it is away the
@@ -176,8 +205,8 @@ Result<bool> Preparer::StillAllocated(const api::PreparedClaim& record, kubelet:
 }
 
 // The claim is prepared already: is all that was recorded still true? After a reboot everything is set up again.
-Result<std::vector<api::PreparedDevice>> Preparer::Confirm(const journal::ClaimPtr& record, kubelet::Deadline deadline,
-                                                           PhaseTimer& timer) {
+Result<void> Preparer::Confirm(Ready& ready, const journal::ClaimPtr& record, kubelet::Deadline deadline,
+                               PhaseTimer& timer) {
   const auto wait = std::min(deadline, steady_clock::now() + options_.hardware_wait);
   TESSERA_ASSIGN(auto hardware, parts_.hardware.WaitForState(wait));
   const auto missing = [&] {
@@ -198,12 +227,14 @@ Result<std::vector<api::PreparedDevice>> Preparer::Confirm(const journal::ClaimP
   if (record->boot_id != options_.boot_id) {
     api::PreparedClaim again = *record;
     again.boot_id = options_.boot_id;
-    TESSERA_TRY(Commit(std::move(again), *hardware, timer, {}));
+    TESSERA_TRY(Commit(std::move(again), *hardware, timer));
+    ready.is_new = true;
   } else {
     TESSERA_TRY(parts_.files.Ensure(*record, *hardware));
     timer.Mark(Phase::kCdi);
   }
-  return record->devices;
+  ready.devices = record->devices;
+  return {};
 }
 
 Result<api::PreparedClaim> Preparer::Plan(const api::ClaimRef& ref, kubelet::Deadline deadline, PhaseTimer& timer) {
@@ -272,23 +303,20 @@ bool Preparer::RemoveGhost(const api::PreparedClaim& other, kubelet::Deadline de
   return Undo(other.claim.uid, "freed in the API, used by no pod, and in the way of another claim").has_value();
 }
 
-// From here on a crash leaves a record that says what to finish or undo.
-Result<void> Preparer::Commit(api::PreparedClaim plan, const HardwareState& hardware, PhaseTimer& timer,
-                              const Ready& ready) {
+// From here on a crash leaves a record that says what to finish or undo. The CDI file is written while the disk works:
+// a power loss takes both, or leaves a file that brings the record back (Reconciler::RestoreLost).
+Result<void> Preparer::Commit(api::PreparedClaim plan, const HardwareState& hardware, PhaseTimer& timer) {
   plan.state = api::ClaimState::kStarted;
-  TESSERA_TRY(parts_.journal.Start(plan));
-  timer.Mark(Phase::kJournal);
+  TESSERA_ASSIGN(const journal::Journal::Ticket intent, parts_.journal.BeginStart(plan));
+  Result<bool> written = false;
+  SideJob files(prepares_, [&] { written = parts_.files.Ensure(plan, hardware); });
+  auto durable = parts_.journal.EndStart(intent);
+  timer.Mark(Phase::kJournal, durable.has_value());
   timer.Mark(Phase::kAct);  // A plain GPU needs nothing done to it.
-  auto written = parts_.files.Ensure(plan, hardware);
+  files.Finish();
   timer.Mark(Phase::kCdi, written.has_value());
+  if (!durable) return durable;
   if (!written) return std::unexpected(std::move(written).error());
-  if (ready) ready(plan.devices);
-  // Should this fail, or should we die before it: reconciling does it.
-  if (auto noted = parts_.journal.Complete(plan.claim.uid); !noted) {
-    log::Failure(noted.error(), "Could not note that a claim is prepared", {{"uid", plan.claim.uid}});
-  }
-  timer.Mark(Phase::kJournal);
-  if (on_change) on_change();
   return {};
 }
 

@@ -5,11 +5,13 @@
 // API server, NVML or a Prepare of another claim.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +39,8 @@ class Preparer final : public kubelet::ClaimHandler {
     std::string node_name;
     std::string boot_id;
     std::chrono::milliseconds hardware_wait{10'000};  // For the first scan, and for one that finds a new device.
+    // Whether one Prepare at a time may run on the thread that brings it. Waking another costs as much as the CDI file.
+    bool use_callers_thread = false;
   };
   // All must outlive it.
   struct Parts {
@@ -57,11 +61,8 @@ class Preparer final : public kubelet::ClaimHandler {
   void Unprepare(std::vector<api::ClaimRef> claims, kubelet::Deadline deadline,
                  std::function<void(kubelet::Answers)> done) override;
 
-  // One claim, on the caller's thread. What the two above do on theirs. `ready` may be called before the return, when
-  // only bookkeeping is left.
-  using Ready = std::function<void(const std::vector<api::PreparedDevice>& devices)>;
-  Result<std::vector<api::PreparedDevice>> PrepareOne(const api::ClaimRef& claim, kubelet::Deadline deadline,
-                                                      const Ready& ready = {});
+  // One claim, on the caller's thread.
+  Result<std::vector<api::PreparedDevice>> PrepareOne(const api::ClaimRef& claim, kubelet::Deadline deadline);
   Result<void> UnprepareOne(const api::ClaimRef& claim, kubelet::Deadline deadline);
 
   // Undoes a claim whose lease the caller holds: for reconciling. `why` goes into the log.
@@ -73,26 +74,36 @@ class Preparer final : public kubelet::ClaimHandler {
 
  private:
   class Batch;
+  // A claim that its pod can use. Bookkeeping is left, for which the pod need not wait: Finish().
+  struct Ready {
+    api::ClaimRef claim;
+    std::vector<api::PreparedDevice> devices;
+    bool is_new = false;  // The journal has it as started.
+    journal::Lease lease;
+    std::optional<journal::Lease> gpus;
+  };
 
-  Result<std::vector<api::PreparedDevice>> PrepareLeased(const api::ClaimRef& claim, kubelet::Deadline deadline,
-                                                         PhaseTimer& timer, const Ready& ready);
-  Result<std::vector<api::PreparedDevice>> Confirm(const journal::ClaimPtr& record, kubelet::Deadline deadline,
-                                                   PhaseTimer& timer);
+  Result<Ready> MakeReady(const api::ClaimRef& claim, kubelet::Deadline deadline);
+  void Finish(const Ready& ready);
+  Result<Ready> MakeReady(const api::ClaimRef& claim, kubelet::Deadline deadline, PhaseTimer& timer);
+  Result<void> Confirm(Ready& ready, const journal::ClaimPtr& record, kubelet::Deadline deadline, PhaseTimer& timer);
   Result<bool> StillAllocated(const api::PreparedClaim& record, kubelet::Deadline deadline, PhaseTimer& timer);
   Result<api::PreparedClaim> Plan(const api::ClaimRef& ref, kubelet::Deadline deadline, PhaseTimer& timer);
   Result<void> Guard(const api::PreparedClaim& plan, kubelet::Deadline deadline);
   // Whether the other claim is only a leftover: freed in the API, and no pod has it. Then it is undone.
   bool RemoveGhost(const api::PreparedClaim& other, kubelet::Deadline deadline);
-  Result<void> Commit(api::PreparedClaim plan, const HardwareState& hardware, PhaseTimer& timer, const Ready& ready);
+  Result<void> Commit(api::PreparedClaim plan, const HardwareState& hardware, PhaseTimer& timer);
   void Report(const api::ClaimRef& claim, Method method, const Error* error);
-  void Dispatch(std::vector<api::ClaimRef> claims, Method method, kubelet::Deadline deadline,
-                std::function<void(kubelet::Answers)> done);
+  Result<Ready> PrepareInBatch(const api::ClaimRef& claim, kubelet::Deadline deadline, Batch& batch, std::size_t index);
+  void PrepareHere(const api::ClaimRef& claim, kubelet::Deadline deadline, Batch& batch);
 
   const Options options_;
   const Parts parts_;
 
   std::mutex failing_mutex_;                    // Guards failing_.
   std::map<std::string, std::string> failing_;  // Claims whose last call failed, by UID, and the code; for "recovered".
+
+  std::atomic<bool> has_callers_thread_ = false;
 
   // Last: their threads use everything above.
   WorkPool prepares_{{.name = "prepare", .max_threads = 64}};

@@ -19,8 +19,14 @@ Result<void> Journal::Refresh() { return impl_->Refresh(); }
 ClaimPtr Journal::Find(const std::string& uid) const { return impl_->Find(uid); }
 std::vector<ClaimPtr> Journal::HoldersOf(const std::string& gpu_uuid) const { return impl_->HoldersOf(gpu_uuid); }
 std::vector<ClaimPtr> Journal::All() const { return impl_->All(); }
-// NOLINTNEXTLINE(performance-unnecessary-value-param): callers hand the claim over.
-Result<void> Journal::Start(api::PreparedClaim claim) { return impl_->Start(claim); }
+
+Result<void> Journal::Start(const api::PreparedClaim& claim) {
+  TESSERA_ASSIGN(const Ticket ticket, BeginStart(claim));
+  return EndStart(ticket);
+}
+Result<Journal::Ticket> Journal::BeginStart(const api::PreparedClaim& claim) { return impl_->BeginStart(claim); }
+Result<void> Journal::EndStart(Ticket ticket) { return impl_->EndStart(ticket); }
+
 Result<void> Journal::Complete(const std::string& uid) { return impl_->Complete(uid); }
 Result<void> Journal::Forget(const std::string& uid) { return impl_->Forget(uid); }
 std::optional<Recovery> Journal::TakeRecovery() { return impl_->TakeRecovery(); }

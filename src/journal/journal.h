@@ -69,7 +69,12 @@ class Journal {
 
   // Records the intent, or replaces the claim's record whole. Durable on return. Refused with "DiskFull" while there
   // is no more room than unpreparing needs.
-  Result<void> Start(api::PreparedClaim claim);
+  Result<void> Start(const api::PreparedClaim& claim);
+  // The same in two steps, for who has something to do while the disk works: after the first it is written, and every
+  // process sees it; after the second it is durable.
+  using Ticket = std::uint64_t;
+  Result<Ticket> BeginStart(const api::PreparedClaim& claim);
+  Result<void> EndStart(Ticket ticket);
   // Notes completion. Reaches the disk some time: recovery can prove completion by itself.
   Result<void> Complete(const std::string& uid);
   // The claim is no longer here. Durable on return; succeeds when it was not. When it cannot be written it is

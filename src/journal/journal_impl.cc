@@ -68,7 +68,7 @@ Stats Journal::Impl::stats() const {
 
 // ---- Writing.
 
-Result<void> Journal::Impl::Start(const api::PreparedClaim& claim) {
+Result<Journal::Ticket> Journal::Impl::BeginStart(const api::PreparedClaim& claim) {
   const std::string& uid = claim.claim.uid;
   json::Object extras;
   {
@@ -76,24 +76,18 @@ Result<void> Journal::Impl::Start(const api::PreparedClaim& claim) {
     extras = contents_.ExtrasOf(uid);
   }
   TESSERA_ASSIGN(Sealed sealed, StartLine(claim, extras));
-  CommitGroup::Ticket ticket = 0;
-  {
-    const std::lock_guard working(file_mutex_);
-    auto lock = LockAndCatchUp();
-    if (!lock.has_value()) return Counted(std::unexpected(lock.error()));
-    if (contents_.ExtrasOf(uid) != extras) {  // Another process has written it meanwhile.
-      TESSERA_ASSIGN(sealed, StartLine(claim, contents_.ExtrasOf(uid)));
-    }
-    TESSERA_TRY(Counted(Write(std::move(sealed), true)));
-    ticket = group_.latest();
+  const std::lock_guard working(file_mutex_);
+  TESSERA_ASSIGN(const Store::Lock lock, Counted(LockAndCatchUp()));
+  if (contents_.ExtrasOf(uid) != extras) {  // Another process has written it meanwhile.
+    TESSERA_ASSIGN(sealed, StartLine(claim, contents_.ExtrasOf(uid)));
   }
-  return Counted(group_.Wait(ticket));
+  TESSERA_TRY(Counted(Write(std::move(sealed), true)));
+  return group_.latest();
 }
 
 Result<void> Journal::Impl::Complete(const std::string& uid) {
   const std::lock_guard working(file_mutex_);
-  auto lock = LockAndCatchUp();
-  if (!lock.has_value()) return Counted(std::unexpected(lock.error()));
+  TESSERA_ASSIGN(const Store::Lock lock, Counted(LockAndCatchUp()));
   const ClaimPtr claim = contents_.Find(uid);
   if (claim == nullptr) return Transient("ClaimNotStarted", "claim " + uid + " has no record to complete");
   if (claim->state == api::ClaimState::kCompleted) return {};
@@ -166,14 +160,6 @@ void Journal::Impl::Apply(Line line, Span where) {
   contents_.Apply(std::move(line), where);
   end_ = where.offset + where.length + 1;
   ++counters_.appends;
-}
-
-Result<void> Journal::Impl::Counted(Result<void> result) {
-  if (!result.has_value()) {
-    const std::lock_guard changing(state_mutex_);
-    ++counters_.write_failures;
-  }
-  return result;
 }
 
 // ---- Compacting.

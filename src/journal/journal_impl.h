@@ -31,7 +31,8 @@ class Journal::Impl {
   ClaimPtr Find(const std::string& uid) const;
   std::vector<ClaimPtr> HoldersOf(const std::string& gpu_uuid) const;
   std::vector<ClaimPtr> All() const;
-  Result<void> Start(const api::PreparedClaim& claim);
+  Result<Ticket> BeginStart(const api::PreparedClaim& claim);
+  Result<void> EndStart(Ticket ticket) { return Counted(group_.Wait(ticket)); }
   Result<void> Complete(const std::string& uid);
   Result<void> Forget(const std::string& uid);
   std::optional<Recovery> TakeRecovery();
@@ -70,7 +71,16 @@ class Journal::Impl {
   bool RewritePays() const;
   Result<void> WriteForget(const std::string& uid);
   void ForgetUnwritten(const std::string& uid);
-  Result<void> Counted(Result<void> result);
+
+  // `result`, and a failure counted.
+  template <class T>
+  Result<T> Counted(Result<T> result) {
+    if (!result.has_value()) {
+      const std::lock_guard changing(state_mutex_);
+      ++counters_.write_failures;
+    }
+    return result;
+  }
 
   const Options options_;
   CommitGroup group_;

@@ -73,6 +73,13 @@ Sealed ClaimLine(Op op, std::string_view name, const api::ClaimRef& claim) {
   return sealed;
 }
 
+// Whether ParseLine() would take it. Plain ASCII is always UTF-8, so that most lines need not be read to know.
+bool ReadsBack(std::string_view line, const api::PreparedClaim& claim) {
+  const bool is_ascii = std::ranges::all_of(line, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  if (!is_ascii) return ParseLine(line).has_value();
+  return line.size() <= kMaxLine && api::IsClaimUid(claim.claim.uid);
+}
+
 // The text of the first `"key":"…"`, when it needs no unescaping.
 std::string TextField(std::string_view text, std::string_view key) {
   const auto found = Cut(text, Format(R"("{}":")", key));
@@ -115,20 +122,25 @@ std::optional<Line> ParseLine(std::string_view text) {
 
 Result<Sealed> StartLine(const api::PreparedClaim& claim, const json::Object& extras) {
   json::Object body = Body("start");
-  const json::Value fields = json::Encode(claim);
-  for (const auto& field : fields.get_object()) {
-    if (!field.value().is_null()) body.emplace(field.key(), field.value());
+  json::Value fields = json::Encode(claim);
+  for (auto& field : fields.get_object()) {
+    if (!field.value().is_null()) body.emplace(field.key(), std::move(field.value()));
   }
   for (const auto& field : extras) body.emplace(field.key(), field.value());
   std::string text = Seal(body);
-  auto line = ParseLine(std::string_view(text).substr(0, text.size() - 1));
-  if (!line) {
+  const std::string_view line = std::string_view(text).substr(0, text.size() - 1);
+  if (!ReadsBack(line, claim)) {
     return BadConfig("ClaimUnwritable",
                      Format("the record of claim {} with UID {} cannot be written: {} bytes, limit {}; names must be "
                             "UTF-8, the UID letters, digits and dashes",
                             api::ToText(claim.claim), Quote(Clip(claim.claim.uid, 80)), text.size(), kMaxLine));
   }
-  return Sealed{std::move(text), std::move(*line)};
+  Line said{.op = Op::kStart,
+            .crc = *ClaimedCrc(line),
+            .claim = claim.claim,
+            .start = std::make_shared<const api::PreparedClaim>(claim),
+            .extras = extras};
+  return Sealed{std::move(text), std::move(said)};
 }
 
 Sealed CompleteLine(const api::ClaimRef& claim) { return ClaimLine(Op::kComplete, "complete", claim); }

@@ -27,8 +27,9 @@ struct ClaimAnswer {
 };
 using Answers = std::vector<ClaimAnswer>;
 
-// Implemented by the driver. Called on gRPC's threads, several at a time: must return at once and call `done` later,
-// exactly once, from any thread, also after the server is gone. A `done` that is dropped answers with an error for each
+// Implemented by the driver. Called on gRPC's threads, several at a time: must call `done` once, from any thread, now or
+// later, also after the server is gone. gRPC has at least two threads: one may be kept for a while, and its answer goes
+// out when it comes back; all other calls must return at once. A `done` that is dropped answers with an error for each
 // claim. Each UID is there once; no claims at all are Probe()'s question whether the handler is alive.
 class ClaimHandler {
  public:

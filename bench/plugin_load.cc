@@ -51,7 +51,12 @@ LoadTimes Measure(PluginNode& node, const Load& load) {
   std::vector<LoadTimes> times(load.callers);
   const std::size_t batch = load.admin_access ? kBatch : 1;  // A GPU of one's own takes one claim at a time.
   const std::size_t in_round = batch * load.callers;
-  AllAtOnce(callers, [](std::size_t, Caller& caller) { caller.CallEmpty(); });  // Connects.
+  const Claims first = node.MakeClaims(1, true);
+  AllAtOnce(callers, [&](std::size_t, Caller& caller) {  // Connects.
+    caller.GetObject(standin::NodeSetup::ClaimPath(first.front()));
+    caller.CallEmpty();
+  });
+  node.DeleteClaims(first);
   for (std::size_t done = 0; done < load.samples; done += in_round) {
     const Claims claims = node.MakeClaims(in_round, load.admin_access);
     AllAtOnce(callers, [&](std::size_t i, Caller& caller) {

@@ -18,15 +18,16 @@ WorkPool::~WorkPool() {
 }
 
 bool WorkPool::Submit(std::function<void()> job) {
-  const std::lock_guard lock(mutex_);
-  Reap();
-  if (stopping_ || jobs_.size() >= options_.max_waiting) return false;
-  jobs_.push_back(std::move(job));
-  if (jobs_.size() <= idle_) {
-    changed_.notify_one();
-  } else if (threads_.size() < options_.max_threads) {
-    threads_.emplace_back([this] { Run(); });
+  bool has_idle = false;
+  {
+    const std::lock_guard lock(mutex_);
+    Reap();
+    if (stopping_ || jobs_.size() >= options_.max_waiting) return false;
+    jobs_.push_back(std::move(job));
+    has_idle = jobs_.size() <= idle_;
+    if (!has_idle && threads_.size() < options_.max_threads) threads_.emplace_back([this] { Run(); });
   }
+  if (has_idle) changed_.notify_one();  // The woken thread takes the lock first thing.
   return true;
 }
 

@@ -1,6 +1,7 @@
 #include "driver/preparer.h"
 
 #include <algorithm>
+#include <latch>
 #include <set>
 
 #include "base/log.h"
@@ -67,68 +68,63 @@ std::string GpuLease(const std::string& uuid) { return "gpu/" + uuid; }
 // The answers of one call's claims, handed over when the last is there.
 class Preparer::Batch {
  public:
-  Batch(std::size_t claims, std::function<void(kubelet::Answers)> done)
-      : answers_(claims), left_(claims), done_(std::move(done)) {}
+  Batch(std::size_t claims, kubelet::Done done) : answers_(claims), left_(claims), done_(std::move(done)) {}
 
   void Set(std::size_t index, kubelet::ClaimAnswer answer) {
     answers_[index] = std::move(answer);  // Each index is set once; the counter below orders it before the hand-over.
-    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) done_(std::move(answers_));
+    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) done_(std::move(answers_), {});
   }
 
  private:
   kubelet::Answers answers_;
   std::atomic<std::size_t> left_;
-  std::function<void(kubelet::Answers)> done_;
+  kubelet::Done done_;
 };
+
+kubelet::ClaimAnswer Preparer::AnswerOf(const api::ClaimRef& claim, const Result<Ready>& ready) {
+  if (!ready) return {claim.uid, {}, ready.error()};
+  return {claim.uid, ready->devices, std::nullopt};
+}
 
 Preparer::Preparer(Options options, Parts parts) : options_(std::move(options)), parts_(parts) {}
 Preparer::~Preparer() = default;
 
-void Preparer::Prepare(std::vector<api::ClaimRef> claims, kubelet::Deadline deadline,
-                       std::function<void(kubelet::Answers)> done) {
-  if (claims.empty()) return done({});
-  const auto batch = std::make_shared<Batch>(claims.size(), std::move(done));
+void Preparer::Prepare(std::vector<api::ClaimRef> claims, kubelet::Deadline deadline, kubelet::Done done) {
+  if (claims.empty()) return done({}, {});
   if (options_.use_callers_thread && claims.size() == 1 && !has_callers_thread_.exchange(true)) {
-    PrepareHere(claims.front(), deadline, *batch);
+    PrepareHere(claims.front(), deadline, done);
     has_callers_thread_ = false;
     return;
   }
+  const auto batch = std::make_shared<Batch>(claims.size(), std::move(done));
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const bool taken = prepares_.Submit([this, claim = claims[i], deadline, batch, i] {
-      if (const auto ready = PrepareInBatch(claim, deadline, *batch, i)) Finish(*ready);
+      const auto ready = MakeReady(claim, deadline);
+      batch->Set(i, AnswerOf(claim, ready));
+      if (ready) Finish(*ready);
     });
     if (!taken) batch->Set(i, TooBusy(claims[i]));
   }
 }
 
-void Preparer::Unprepare(std::vector<api::ClaimRef> claims, kubelet::Deadline deadline,
-                         std::function<void(kubelet::Answers)> done) {
-  if (claims.empty()) return done({});
+// gRPC sends the answer when its thread is back, so that the bookkeeping must come after it.
+void Preparer::PrepareHere(const api::ClaimRef& claim, kubelet::Deadline deadline, const kubelet::Done& done) {
+  auto ready = std::make_shared<const Result<Ready>>(MakeReady(claim, deadline));
+  kubelet::Answers answers{AnswerOf(claim, *ready)};
+  if (!*ready) return done(std::move(answers), {});
+  done(std::move(answers), [this, ready = std::move(ready)] { Finish(**ready); });
+}
+
+void Preparer::Unprepare(std::vector<api::ClaimRef> claims, kubelet::Deadline deadline, kubelet::Done done) {
+  if (claims.empty()) return done({}, {});
   const auto batch = std::make_shared<Batch>(claims.size(), std::move(done));
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const bool taken = unprepares_.Submit([this, claim = claims[i], deadline, batch, i] {
-      auto undone = UnprepareOne(claim, deadline);
-      batch->Set(i, undone ? kubelet::ClaimAnswer{claim.uid, {}, std::nullopt}
-                           : kubelet::ClaimAnswer{claim.uid, {}, std::move(undone).error()});
+      const auto undone = UnprepareOne(claim, deadline);
+      batch->Set(i, {claim.uid, {}, undone ? std::nullopt : std::optional(undone.error())});
     });
     if (!taken) batch->Set(i, TooBusy(claims[i]));
   }
-}
-
-Result<Preparer::Ready> Preparer::PrepareInBatch(const api::ClaimRef& claim, kubelet::Deadline deadline, Batch& batch,
-                                                 std::size_t index) {
-  auto ready = MakeReady(claim, deadline);
-  batch.Set(index, ready ? kubelet::ClaimAnswer{claim.uid, ready->devices, std::nullopt}
-                         : kubelet::ClaimAnswer{claim.uid, {}, ready.error()});
-  return ready;
-}
-
-// gRPC sends the answer when its thread is back, so that the bookkeeping goes to another.
-void Preparer::PrepareHere(const api::ClaimRef& claim, kubelet::Deadline deadline, Batch& batch) {
-  auto ready = PrepareInBatch(claim, deadline, batch, 0);
-  if (!ready) return;
-  const auto left = std::make_shared<const Ready>(*std::move(ready));
-  if (!prepares_.Submit([this, left] { Finish(*left); })) Finish(*left);
 }
 
 Result<std::vector<api::PreparedDevice>> Preparer::PrepareOne(const api::ClaimRef& claim, kubelet::Deadline deadline) {
@@ -166,8 +162,7 @@ Result<Preparer::Ready> Preparer::MakeReady(const api::ClaimRef& claim, kubelet:
   Ready ready{.claim = claim, .devices = {}, .is_new = false, .lease = std::move(lease), .gpus = std::nullopt};
   timer.Mark(Phase::kLock);
   TESSERA_TRY(parts_.journal.Refresh());
-  if (const journal::ClaimPtr record = parts_.journal.Find(claim.uid);
-      record && record->state == api::ClaimState::kCompleted) {
+  if (const journal::ClaimPtr record = parts_.journal.Find(claim.uid)) {
     TESSERA_ASSIGN(const bool same, StillAllocated(*record, deadline, timer));
     if (same) {
       TESSERA_TRY(Confirm(ready, record, deadline, timer));
@@ -204,7 +199,8 @@ Result<bool> Preparer::StillAllocated(const api::PreparedClaim& record, kubelet:
   return IsAllocation(*claim, record);
 }
 
-// The claim is prepared already: is all that was recorded still true? After a reboot everything is set up again.
+// The claim is prepared already: is all that was recorded still true? After a reboot, and when whoever began it died or
+// failed, everything is set up again.
 Result<void> Preparer::Confirm(Ready& ready, const journal::ClaimPtr& record, kubelet::Deadline deadline,
                                PhaseTimer& timer) {
   const auto wait = std::min(deadline, steady_clock::now() + options_.hardware_wait);
@@ -224,7 +220,7 @@ Result<void> Preparer::Confirm(Ready& ready, const journal::ClaimPtr& record, ku
     }
   }
   timer.Mark(Phase::kValidate);
-  if (record->boot_id != options_.boot_id) {
+  if (record->boot_id != options_.boot_id || record->state != api::ClaimState::kCompleted) {
     api::PreparedClaim again = *record;
     again.boot_id = options_.boot_id;
     TESSERA_TRY(Commit(std::move(again), *hardware, timer));
@@ -307,10 +303,18 @@ bool Preparer::RemoveGhost(const api::PreparedClaim& other, kubelet::Deadline de
 // a power loss takes both, or leaves a file that brings the record back (Reconciler::RestoreLost).
 Result<void> Preparer::Commit(api::PreparedClaim plan, const HardwareState& hardware, PhaseTimer& timer) {
   plan.state = api::ClaimState::kStarted;
-  TESSERA_ASSIGN(const journal::Journal::Ticket intent, parts_.journal.BeginStart(plan));
+  std::latch intended(1);  // Until then the other thread wakes up.
+  bool may_write = false;
   Result<bool> written = false;
-  SideJob files(prepares_, [&] { written = parts_.files.Ensure(plan, hardware); });
-  auto durable = parts_.journal.EndStart(intent);
+  SideJob files(prepares_, [&] {
+    intended.wait();
+    if (may_write) written = parts_.files.Ensure(plan, hardware);
+  });
+  const auto intent = parts_.journal.BeginStart(plan);
+  may_write = intent.has_value();
+  intended.count_down();
+  if (!intent) return std::unexpected(intent.error());
+  auto durable = parts_.journal.EndStart(*intent);
   timer.Mark(Phase::kJournal, durable.has_value());
   timer.Mark(Phase::kAct);  // A plain GPU needs nothing done to it.
   files.Finish();

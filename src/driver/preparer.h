@@ -56,10 +56,8 @@ class Preparer final : public kubelet::ClaimHandler {
   Preparer(Options options, Parts parts);
   ~Preparer() override;
 
-  void Prepare(std::vector<api::ClaimRef> claims, kubelet::Deadline deadline,
-               std::function<void(kubelet::Answers)> done) override;
-  void Unprepare(std::vector<api::ClaimRef> claims, kubelet::Deadline deadline,
-                 std::function<void(kubelet::Answers)> done) override;
+  void Prepare(std::vector<api::ClaimRef> claims, kubelet::Deadline deadline, kubelet::Done done) override;
+  void Unprepare(std::vector<api::ClaimRef> claims, kubelet::Deadline deadline, kubelet::Done done) override;
 
   // One claim, on the caller's thread.
   Result<std::vector<api::PreparedDevice>> PrepareOne(const api::ClaimRef& claim, kubelet::Deadline deadline);
@@ -83,6 +81,7 @@ class Preparer final : public kubelet::ClaimHandler {
     std::optional<journal::Lease> gpus;
   };
 
+  static kubelet::ClaimAnswer AnswerOf(const api::ClaimRef& claim, const Result<Ready>& ready);
   Result<Ready> MakeReady(const api::ClaimRef& claim, kubelet::Deadline deadline);
   void Finish(const Ready& ready);
   Result<Ready> MakeReady(const api::ClaimRef& claim, kubelet::Deadline deadline, PhaseTimer& timer);
@@ -94,8 +93,7 @@ class Preparer final : public kubelet::ClaimHandler {
   bool RemoveGhost(const api::PreparedClaim& other, kubelet::Deadline deadline);
   Result<void> Commit(api::PreparedClaim plan, const HardwareState& hardware, PhaseTimer& timer);
   void Report(const api::ClaimRef& claim, Method method, const Error* error);
-  Result<Ready> PrepareInBatch(const api::ClaimRef& claim, kubelet::Deadline deadline, Batch& batch, std::size_t index);
-  void PrepareHere(const api::ClaimRef& claim, kubelet::Deadline deadline, Batch& batch);
+  void PrepareHere(const api::ClaimRef& claim, kubelet::Deadline deadline, const kubelet::Done& done);
 
   const Options options_;
   const Parts parts_;

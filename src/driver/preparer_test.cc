@@ -246,6 +246,21 @@ TEST_F(PreparerTest, AHalfPreparedClaimIsFinishedByTheNextCall) {
   EXPECT_EQ(journal_->Find(claim.ref.uid)->state, api::ClaimState::kCompleted);
 }
 
+TEST_F(PreparerTest, AClaimWhoseCompletionWasNotNotedIsAnsweredWhileTheServerIsAway) {
+  const auto claim = Allocated("a", {Gets("gpu-0")});
+  const auto first = Prepare(claim);
+  ASSERT_TRUE(first.has_value()) << first.error().Text();
+  api::PreparedClaim started = *journal_->Find(claim.ref.uid);
+  started.state = api::ClaimState::kStarted;
+  ASSERT_TRUE(journal_->Start(started).has_value());
+  Restart();
+  claims_.Fail({ErrorKind::kTransient, "ConnectFailed", "away"});
+  const auto again = preparer_->PrepareOne(claim.ref, steady_clock::now() + seconds(5));
+  ASSERT_TRUE(again.has_value()) << again.error().Text();
+  EXPECT_EQ(*again, *first);
+  EXPECT_EQ(journal_->Find(claim.ref.uid)->state, api::ClaimState::kCompleted);
+}
+
 TEST_F(PreparerTest, AHalfPreparedClaimKeepsItsDeviceAndCanBeUndone) {
   const auto claim = Allocated("a", {Gets("gpu-0")});
   ASSERT_TRUE(ReplaceFile(dir_.path() / "cdi", "").has_value());
@@ -259,13 +274,34 @@ TEST_F(PreparerTest, ClaimsOfOneCallAreAnsweredEach) {
   const auto good = Allocated("good", {Gets("gpu-0")});
   const auto bad = TestClaim("bad", {});
   std::promise<kubelet::Answers> promise;
-  preparer_->Prepare({good.ref, bad.ref}, steady_clock::now() + seconds(20),
-                     [&](kubelet::Answers answers) { promise.set_value(std::move(answers)); });
+  preparer_->Prepare(
+      {good.ref, bad.ref}, steady_clock::now() + seconds(20),
+      [&](kubelet::Answers answers, const std::function<void()>&) { promise.set_value(std::move(answers)); });
   const kubelet::Answers answers = promise.get_future().get();
   ASSERT_THAT(answers, SizeIs(2));
   EXPECT_EQ(answers[0].uid, good.ref.uid);
   EXPECT_FALSE(answers[0].error.has_value());
   EXPECT_EQ(answers[1].error->code(), "ClaimNotFound");
+}
+
+TEST_F(PreparerTest, OneCallMayUseItsCallersThreadAndLeavesTheBookkeepingForLater) {
+  const auto claim = Allocated("a", {Gets("gpu-0")});
+  Preparer preparer({.node_name = std::string(kNode), .boot_id = "boot-1", .use_callers_thread = true},
+                    {*journal_, leases_, files_, hardware_, claims_, foreign_, events_, metrics_});
+  std::function<void()> left;
+  preparer.Prepare({claim.ref}, steady_clock::now() + seconds(20),
+                   [&](const kubelet::Answers& answers, std::function<void()> afterwards) {
+                     EXPECT_FALSE(answers.at(0).error.has_value());
+                     left = std::move(afterwards);
+                   });
+  ASSERT_TRUE(left) << "was not answered on this thread";
+  EXPECT_TRUE(fs::exists(CdiFile(claim)));
+  EXPECT_EQ(journal_->Find(claim.ref.uid)->state, api::ClaimState::kStarted);
+  EXPECT_TRUE(*leases_.IsHeld(ClaimLease(claim.ref.uid)));
+  left();
+  left = nullptr;
+  EXPECT_EQ(journal_->Find(claim.ref.uid)->state, api::ClaimState::kCompleted);
+  EXPECT_FALSE(*leases_.IsHeld(ClaimLease(claim.ref.uid)));
 }
 
 TEST_F(PreparerTest, TheSameClaimFromManyCallersIsPreparedOnce) {
@@ -297,12 +333,14 @@ TEST_F(PreparerTest, UnprepareDoesNotWaitForAServerThatHangs) {
   Preparer preparer({.node_name = std::string(kNode), .boot_id = "boot-1"},
                     {*journal_, leases_, files_, hardware_, source, foreign_, events_, metrics_});
   std::promise<kubelet::Answers> prepared;
-  preparer.Prepare({TestClaim("a", {}).ref}, steady_clock::now() + seconds(20),
-                   [&](kubelet::Answers answers) { prepared.set_value(std::move(answers)); });
+  preparer.Prepare(
+      {TestClaim("a", {}).ref}, steady_clock::now() + seconds(20),
+      [&](kubelet::Answers answers, const std::function<void()>&) { prepared.set_value(std::move(answers)); });
   hanging.wait();
   std::promise<kubelet::Answers> unprepared;
-  preparer.Unprepare({done.ref}, steady_clock::now() + seconds(20),
-                     [&](kubelet::Answers answers) { unprepared.set_value(std::move(answers)); });
+  preparer.Unprepare(
+      {done.ref}, steady_clock::now() + seconds(20),
+      [&](kubelet::Answers answers, const std::function<void()>&) { unprepared.set_value(std::move(answers)); });
   EXPECT_FALSE(unprepared.get_future().get().at(0).error.has_value());
   release.count_down();
   EXPECT_EQ(prepared.get_future().get().at(0).error->code(), "HttpTimeout");

@@ -53,7 +53,9 @@ Result<void> CommitGroup::Wait(Ticket ticket) {
       failure_ = FromErrno(error, "JournalUnsynced", "writing the journal to the disk").error();
       doubtful_ = file == file_;
     }
+    lock.unlock();
     round_ended_.notify_all();
+    lock.lock();
   }
 }
 

@@ -113,7 +113,9 @@ Result<void> Journal::Impl::WriteForget(const std::string& uid) {
   if (!contents_.Knows(uid) && !unwritten_.contains(uid)) return {};
   if (!lock.has_value()) return std::unexpected(lock.error());
   const ClaimPtr claim = contents_.Find(uid);
-  return Write(ForgetLine(claim != nullptr ? claim->claim : api::ClaimRef{"", "", uid}), false);
+  TESSERA_TRY(Write(ForgetLine(claim != nullptr ? claim->claim : api::ClaimRef{"", "", uid}), false));
+  CompactIfItPays();
+  return {};
 }
 
 void Journal::Impl::ForgetUnwritten(const std::string& uid) {
@@ -137,13 +139,7 @@ Result<void> Journal::Impl::Write(Sealed sealed, bool keep_reserve) {
   for (auto& item : batch) Apply(std::move(item.line), {end_, item.text.size() - 1});
   group_.Appended(store_.file());
 
-  if (group_.is_doubtful()) return Rewrite();
-  if (!RewritePays()) return {};
-  if (auto rewritten = Rewrite(); !rewritten.has_value()) {
-    log::Failure(rewritten.error(), "Journal not compacted");
-    rewrite_not_before_ = end_ + options_.compact_from;
-  }
-  return {};
+  return group_.is_doubtful() ? Rewrite() : Result<void>();
 }
 
 Result<void> Journal::Impl::MakeRoom(std::size_t bytes) {
@@ -170,9 +166,15 @@ Result<void> Journal::Impl::Compact() {
   return Counted(Rewrite());
 }
 
-// At least half of what is written was dead, so each byte ever appended is copied once at most, on average.
-bool Journal::Impl::RewritePays() const {
-  return end_ > options_.compact_from && end_ > 2 * contents_.live_bytes() && end_ >= rewrite_not_before_;
+// At least half of what is written is dead, so each byte ever appended is copied once at most, on average. Only
+// forgetting makes much garbage, and no pod waits for it.
+void Journal::Impl::CompactIfItPays() {
+  const bool pays = end_ > options_.compact_from && end_ > 2 * contents_.live_bytes() && end_ >= rewrite_not_before_;
+  if (!pays) return;
+  if (auto rewritten = Rewrite(); !rewritten.has_value()) {
+    log::Failure(rewritten.error(), "Journal not compacted");
+    rewrite_not_before_ = end_ + options_.compact_from;
+  }
 }
 
 Result<void> Journal::Impl::Rewrite() {

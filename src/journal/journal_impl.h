@@ -68,7 +68,7 @@ class Journal::Impl {
   void KeepReserve();
   void Apply(Line line, Span where);
   Result<void> Rewrite();
-  bool RewritePays() const;
+  void CompactIfItPays();
   Result<void> WriteForget(const std::string& uid);
   void ForgetUnwritten(const std::string& uid);
 

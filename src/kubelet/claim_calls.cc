@@ -14,33 +14,40 @@ grpc::ServerUnaryReactor* ClaimCall::Hold() {
   return this;
 }
 
-std::function<void(Answers)> ClaimCall::MakeDone() {
+Done ClaimCall::MakeDone() {
   struct Ticket {
     explicit Ticket(std::shared_ptr<ClaimCall> c) : call(std::move(c)) {}
     Ticket(const Ticket&) = delete;
     Ticket& operator=(const Ticket&) = delete;
-    ~Ticket() { call->Answer({}); }
+    ~Ticket() { call->Answer({}, {}); }
     const std::shared_ptr<ClaimCall> call;
   };
-  return [ticket = std::make_shared<Ticket>(shared_from_this())](Answers answers) {
-    ticket->call->Answer(std::move(answers));
+  return [ticket = std::make_shared<Ticket>(shared_from_this())](Answers answers, std::function<void()> afterwards) {
+    ticket->call->Answer(std::move(answers), std::move(afterwards));
   };
 }
 
-void ClaimCall::Answer(Answers answers) {
+void ClaimCall::Answer(Answers answers, std::function<void()> afterwards) {
   if (!ended_.exchange(true)) {
+    afterwards_ = std::move(afterwards);
     fill_(std::move(answers));
     Finish(grpc::Status::OK);
+  } else if (afterwards) {
+    afterwards();
   }
   calls_->Remove(this);
+}
+
+void ClaimCall::OnDone() {
+  if (afterwards_) afterwards_();
+  self_.reset();
 }
 
 void ClaimCall::End(const grpc::Status& status) {
   if (!ended_.exchange(true)) Finish(status);
 }
 
-grpc::ServerUnaryReactor* ClaimCalls::Begin(ClaimCall::Fill fill,
-                                            const std::function<void(std::function<void(Answers)>)>& start) {
+grpc::ServerUnaryReactor* ClaimCalls::Begin(ClaimCall::Fill fill, const std::function<void(Done)>& start) {
   const auto call = std::make_shared<ClaimCall>(shared_from_this(), std::move(fill));
   grpc::ServerUnaryReactor* reactor = call->Hold();
   if (const grpc::Status status = Admit(call); status.ok()) {

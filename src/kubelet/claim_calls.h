@@ -30,17 +30,18 @@ class ClaimCall final : public grpc::ServerUnaryReactor, public std::enable_shar
   // From here on the reactor belongs to gRPC, until OnDone().
   grpc::ServerUnaryReactor* Hold();
   // What the handler is given: answers on its first call. When it is dropped without one, no claim was answered.
-  std::function<void(Answers)> MakeDone();
+  Done MakeDone();
   void End(const grpc::Status& status);
 
  private:
-  void Answer(Answers answers);
+  void Answer(Answers answers, std::function<void()> afterwards);
   void OnCancel() override { End(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away")); }
-  void OnDone() override { self_.reset(); }
+  void OnDone() override;
 
   const std::shared_ptr<ClaimCalls> calls_;
   const Fill fill_;
-  std::atomic<bool> ended_ = false;  // Who sets it may touch the response and call Finish().
+  std::atomic<bool> ended_ = false;   // Who sets it may touch the response and call Finish().
+  std::function<void()> afterwards_;  // Set before Finish(), run by OnDone().
   std::shared_ptr<ClaimCall> self_;
 };
 
@@ -50,7 +51,7 @@ class ClaimCalls : public std::enable_shared_from_this<ClaimCalls> {
   static constexpr std::size_t kMaxCalls = 256;  // More are answered RESOURCE_EXHAUSTED.
 
   // Starts a call: `start` hands it to the handler. Refuses it when stopping or full.
-  grpc::ServerUnaryReactor* Begin(ClaimCall::Fill fill, const std::function<void(std::function<void(Answers)>)>& start);
+  grpc::ServerUnaryReactor* Begin(ClaimCall::Fill fill, const std::function<void(Done)>& start);
   // Only refuses.
   static grpc::ServerUnaryReactor* Refuse(const grpc::Status& status);
 

@@ -173,7 +173,21 @@ TEST_F(ClaimsTest, TheHandlerKnowsHowLongItHas) {
   EXPECT_GT(left, seconds(0));
   // gRPC's clients send the time left rounded up, by up to one part in a hundred.
   EXPECT_LE(left, kPatience - seconds(3) + milliseconds(kPatience) / 100);
-  calls.front().done(ScriptedHandler::AnswerAll(calls.front().claims));
+  calls.front().done(ScriptedHandler::AnswerAll(calls.front().claims), {});
+}
+
+TEST_F(ClaimsTest, WhatIsLeftToDoIsDoneAfterTheAnswerAlsoWhenNobodyWaitsForIt) {
+  handler_.hold = true;
+  Start();
+  for (const auto patience : {milliseconds(kPatience), milliseconds(50)}) {
+    std::jthread caller([&] { Prepare({"a"}, patience); });
+    ASSERT_TRUE(handler_.WaitForHeld(1));
+    if (patience < kPatience) caller.join();  // It gives up.
+    const auto call = handler_.TakeHeld().front();
+    std::atomic<int> times = 0;
+    call.done(ScriptedHandler::AnswerAll(call.claims), [&] { ++times; });
+    EXPECT_TRUE(Eventually([&] { return times == 1; }));
+  }
 }
 
 TEST_F(ClaimsTest, ALateAnswerAfterTheClientLeftChangesNothing) {

@@ -91,7 +91,7 @@ class DraService final : public Api::Service {
   }
 
  private:
-  using Method = void (ClaimHandler::*)(std::vector<api::ClaimRef>, Deadline, std::function<void(Answers)>);
+  using Method = void (ClaimHandler::*)(std::vector<api::ClaimRef>, Deadline, Done);
 
   grpc::ServerUnaryReactor* Run(const grpc::CallbackServerContext& context, const auto& request, Method method,
                                 std::function<void(const ClaimAnswer&)> write) {
@@ -103,7 +103,7 @@ class DraService final : public Api::Service {
     auto fill = [asked = claims, write = std::move(write)](Answers given) {
       for (const ClaimAnswer& answer : MatchAnswers(asked, std::move(given))) write(answer);
     };
-    return calls_->Begin(std::move(fill), [&](std::function<void(Answers)> done) {
+    return calls_->Begin(std::move(fill), [&](Done done) {
       (handler_.*method)(std::move(claims), DeadlineOf(context), std::move(done));
     });
   }

@@ -26,6 +26,8 @@ struct ClaimAnswer {
   std::optional<Error> error;
 };
 using Answers = std::vector<ClaimAnswer>;
+// Answers a call. `afterwards` runs, on a thread of gRPC, when the answer is on its way or nobody waits for it any more.
+using Done = std::function<void(Answers answers, std::function<void()> afterwards)>;
 
 // Implemented by the driver. Called on gRPC's threads, several at a time: must call `done` once, from any thread, now or
 // later, also after the server is gone. gRPC has at least two threads: one may be kept for a while, and its answer goes
@@ -34,8 +36,8 @@ using Answers = std::vector<ClaimAnswer>;
 class ClaimHandler {
  public:
   virtual ~ClaimHandler() = default;
-  virtual void Prepare(std::vector<api::ClaimRef> claims, Deadline deadline, std::function<void(Answers)> done) = 0;
-  virtual void Unprepare(std::vector<api::ClaimRef> claims, Deadline deadline, std::function<void(Answers)> done) = 0;
+  virtual void Prepare(std::vector<api::ClaimRef> claims, Deadline deadline, Done done) = 0;
+  virtual void Unprepare(std::vector<api::ClaimRef> claims, Deadline deadline, Done done) = 0;
 };
 
 // One device's health, as NodeWatchResources reports it.

@@ -40,7 +40,6 @@ inline bool Eventually(const std::function<bool()>& condition) {
 // Answers each call with `answer`, or keeps it until Release().
 class ScriptedHandler final : public ClaimHandler {
  public:
-  using Done = std::function<void(Answers)>;
   struct Call {
     std::vector<api::ClaimRef> claims;
     Deadline deadline;
@@ -75,7 +74,7 @@ class ScriptedHandler final : public ClaimHandler {
     return std::exchange(held_, {});
   }
   void Release() {
-    for (const Call& call : TakeHeld()) call.done(answer(call.claims));
+    for (const Call& call : TakeHeld()) call.done(answer(call.claims), {});
   }
   std::vector<std::vector<api::ClaimRef>> asked() const {
     const std::lock_guard lock(mutex_);
@@ -89,7 +88,7 @@ class ScriptedHandler final : public ClaimHandler {
       asked_.push_back(call.claims);
       if (hold) return held_.push_back(std::move(call));
     }
-    call.done(answer(call.claims));
+    call.done(answer(call.claims), {});
   }
 
   mutable std::mutex mutex_;

@@ -73,7 +73,7 @@ class HttpClient {
     Endpoint endpoint;
     TlsIdentity tls;
     Limits limits;
-    std::size_t max_idle = 16;
+    std::size_t max_idle = 64;  // As many as may be at work at once: a new one costs a TLS handshake.
     std::chrono::seconds idle_for{90};
     std::chrono::seconds connect_timeout{10};  // For name, TCP and TLS together, within the deadline of the call.
   };

@@ -26,12 +26,8 @@ class GoDriver final : public kubelet::ClaimHandler {
                   .value();
     server_->Register().value();
   }
-  void Prepare(std::vector<api::ClaimRef>, kubelet::Deadline, std::function<void(kubelet::Answers)> done) override {
-    done({});
-  }
-  void Unprepare(std::vector<api::ClaimRef>, kubelet::Deadline, std::function<void(kubelet::Answers)> done) override {
-    done({});
-  }
+  void Prepare(std::vector<api::ClaimRef>, kubelet::Deadline, kubelet::Done done) override { done({}, {}); }
+  void Unprepare(std::vector<api::ClaimRef>, kubelet::Deadline, kubelet::Done done) override { done({}, {}); }
 
  private:
   std::unique_ptr<kubelet::PluginServer> server_;

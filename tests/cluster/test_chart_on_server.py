@@ -37,34 +37,29 @@ CASES = {
 
 
 def render(running: Running, *words: str, release: str, namespace: str, stdin: str | None = None) -> list[Object]:
-    """As chart/README.md says it is done for a cluster of this release."""
-    version = ["--kube-version", running.cluster.release.version]
-    command = ["template", release, str(CHART), "--namespace", namespace, *version, *words]
+    """As the chart's README says it is done for a cluster of this release."""
+    told = [f"--kube-version={running.cluster.version}", f"--set=resourceApiVersion={running.cluster.release.resource_api}"]
+    command = ["template", release, str(CHART), f"--namespace={namespace}", *words, *told]
     return [each for each in yaml.safe_load_all(driver.helm(running, *command, stdin=stdin)) if each]
 
 
-def render_case(running: Running, case: Case, namespace: str, **more: object) -> list[Object]:
-    """What Kubernetes itself can judge of it; its release is called as the namespace is."""
-    given: Object = {
-        "resourceApiVersion": running.cluster.release.resource_api,
-        "personas.workloadOwner.namespaces": [namespace],  # Those of the file are not there.
-        **more,
-    }
+def render_case(running: Running, case: Case, release: str, namespace: str, **more: object) -> list[Object]:
+    """What Kubernetes itself can judge of it."""
+    given: Object = {"personas.workloadOwner.namespaces": [namespace], **more}  # Those of the file are not there.
     words = [f"--values={VALUES / case.values}"] if case.values else []
     words += [f"--api-versions={api}" for api in sorted(case.foreign)]
     words += [f"--set-json={name}={json.dumps(value)}" for name, value in given.items()]
-    rendered = render(running, *words, release=namespace, namespace=namespace)
+    rendered = render(running, *words, release=release, namespace=namespace)
     served = set(running.kubectl("api-versions").split())
     assert {each["apiVersion"] for each in rendered} - served == case.foreign
     return [each for each in rendered if each["apiVersion"] in served]
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_the_api_server_takes_what_is_rendered_without_a_warning(
-    cluster: Running, namespace: Kubectl, case: Case
-) -> None:
-    rendered = render_case(cluster, case, namespace.namespace)
-    taken = namespace("--warnings-as-errors", "apply", "--dry-run=server", "-f", "-", stdin=as_yaml(rendered))
+def test_the_api_server_takes_what_is_rendered_without_a_warning(cluster: Running, case: Case) -> None:
+    kubectl = cluster.kubectl.in_namespace("kube-system")  # Any that is there: nothing is made.
+    rendered = render_case(cluster, case, "dry", kubectl.namespace)
+    taken = kubectl("--warnings-as-errors", "apply", "--dry-run=server", "-f", "-", stdin=as_yaml(rendered))
     assert taken.count("(server dry run)") == len(rendered)
 
 
@@ -72,7 +67,7 @@ def test_the_api_server_takes_what_is_rendered_without_a_warning(
 def applied(cluster: Running, namespace: Kubectl, case: Case) -> Iterator[list[Object]]:
     """A release that was applied, next to the one under test: nodes and DeviceClasses are left to that."""
     shown = {"kubeletPlugin.nodeSelector": NOBODY, "deviceClasses.create": False}
-    rendered = render_case(cluster, case, namespace.namespace, **shown)
+    rendered = render_case(cluster, case, namespace.namespace, namespace.namespace, **shown)
     own = [each for each in rendered if each["kind"] != "Namespace"]
     try:
         namespace("apply", "--server-side", "-f", "-", stdin=as_yaml(rendered))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.kubectl import Kubectl, Object
@@ -25,9 +26,14 @@ class View:
 
 
 def look(kubectl: Kubectl, pod: str, container: str = "main") -> View:
-    listed = kubectl.exec(pod, "nvidia-smi", "-L", container=container)
-    names = kubectl.exec(pod, "sh", "-c", "cd /dev && ls -d nvidia*", container=container).split()
-    variables = kubectl.exec(pod, "cat", "/proc/1/environ", container=container).split("\0")
+    return view_of(lambda *command: kubectl.exec(pod, *command, container=container))
+
+
+def view_of(ask: Callable[..., str]) -> View:
+    """`ask` runs a command in the container and returns what it printed."""
+    listed = ask("nvidia-smi", "-L")
+    names = ask("sh", "-c", "cd /dev && ls -d nvidia*").split()
+    variables = ask("cat", "/proc/1/environ").split("\0")
     nodes = frozenset(name for name in names if _PER_GPU.fullmatch(name))
     return View(
         products={found["uuid"]: found["product"] for found in _GPU.finditer(listed)},

@@ -21,12 +21,16 @@ NAMESPACE = "tessera"
 def install(running: Running, extra: dict[str, Any] | None = None) -> None:
     """Once a cluster, however many workers ask; returns when every node has published its devices."""
     lock = running.cluster.dir / "driver.lock"
-    done = running.cluster.dir / "driver.installed"
     with lock.open("w", encoding="ascii") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        if not done.exists():
+        if not is_installed(running):
             _install(running, extra or {})
-            done.touch()
+            _mark(running).touch()
+
+
+def is_installed(running: Running) -> bool:
+    """Whether install() has done its work on this cluster."""
+    return _mark(running).exists()
 
 
 def helm(running: Running, *words: str, stdin: str | None = None, timeout: float = 300) -> str:
@@ -84,6 +88,10 @@ def wait_for_slices(running: Running, timeout: float = 60) -> None:
         return wanted <= {each["spec"].get("nodeName") for each in slices if each["spec"].get("devices")}
 
     wait_for("ResourceSlices of all nodes", published, timeout)
+
+
+def _mark(running: Running) -> Path:
+    return running.cluster.dir / "driver.installed"
 
 
 def _install(running: Running, extra: dict[str, Any]) -> None:

@@ -25,7 +25,7 @@ def make_test_images(folder: Path, simulated_program: Path) -> list[Path]:
     busybox = shutil.which("busybox")
     if not busybox:
         raise ClusterError("busybox is not there; run tools/setup cluster")
-    root = folder / "root"
+    root = userland(folder)
     for name in ("bin", "dev", "etc", "proc", "sys", "tmp", "usr/bin", "var/lib"):
         (root / name).mkdir(parents=True)
     shutil.copy(busybox, root / "bin/busybox")
@@ -38,6 +38,11 @@ def make_test_images(folder: Path, simulated_program: Path) -> list[Path]:
     write_archive(root, SANDBOX_IMAGE, sandbox, ["/bin/tail", "-f", "/dev/null"])
     write_archive(root, TEST_IMAGE, test, ["/bin/sh"])
     return [sandbox, test]
+
+
+def userland(folder: Path) -> Path:
+    """What the images that were made in this folder have as their root."""
+    return folder / "root"
 
 
 def write_archive(root: Path, name: str, out: Path, command: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from harness.errors import ClusterError, run
 from harness.layout import Cluster, NodeSpec
 from harness.waiting import wait_for
 
+FILES = Path("/var/tmp")  # Where a node gets files from outside.
 _INSIDE = ("PATH=/opt/cluster/kubernetes:/opt/cluster/runtime:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root")
 
 
@@ -82,19 +83,31 @@ class Node:
     def wait_for_containerd(self, timeout: float = 60) -> None:
         wait_for(f"containerd of {self.name}", lambda: self.run(*_ctr("version")), timeout)
 
+    def put(self, file: Path) -> Path:
+        """Copies a file of the machine onto the node's disk, and says what it is called there."""
+        inside = FILES / file.name
+        outside = self._outside(inside)
+        outside.parent.mkdir(exist_ok=True)
+        shutil.copy(file, outside)
+        return inside
+
     def import_image(self, archive: Path) -> None:
         """Puts an archive of the machine into the node's containerd."""
-        inside = Path("/var/tmp") / archive.name
-        outside = self.cluster.node_dir(self.spec) / inside.relative_to("/")
-        outside.parent.mkdir(exist_ok=True)
-        shutil.copy(archive, outside)
+        inside = self.put(archive)
         try:
             self.run(*_ctr("images", "import", "--local", str(inside)), timeout=300)
         finally:
-            outside.unlink()
+            self._outside(inside).unlink()
+
+    def tag_image(self, name: str, alias: str) -> None:
+        """Gives an image that is there one more name."""
+        self.run(*_ctr("images", "tag", "--force", name, alias))
 
     def images(self) -> list[str]:
         return self.run(*_ctr("images", "list", "--quiet")).split()
+
+    def _outside(self, inside: Path) -> Path:
+        return self.cluster.node_dir(self.spec) / inside.relative_to("/")
 
 
 def _ctr(*words: str) -> list[str]:

@@ -4,6 +4,7 @@ PREFIX ?= /usr/local
 PRESET ?= dev
 WERROR ?= OFF
 TESTS  ?=
+SKIP   ?=
 PYTHON ?= /usr/bin/python3
 K8S    ?=
 NODES  ?= dgx-h100 dgx-a100-mig
@@ -28,10 +29,10 @@ test: ## Build and run all tests
 	@tools/setup build test
 	@$(MAKE) --no-print-directory check PRESET=dev
 
-check: ## Build and run the tests of one preset (PRESET=dev, asan or tsan), or some (TESTS="base_test net_test")
+check: ## Build and run the tests of one preset (PRESET=dev, asan or tsan), or some (TESTS="base_test net_test", SKIP=crash_test)
 	@cmake --preset $(PRESET) -DTESSERA_WERROR=$(WERROR) > build/$(PRESET).log 2>&1 || { cat build/$(PRESET).log; exit 1; }
 	cmake --build --preset $(PRESET) --parallel $(JOBS) $(if $(TESTS),--target $(TESTS))
-	ctest --preset $(PRESET) --parallel $(JOBS) $(if $(TESTS),--label-regex '^($(subst $(space),|,$(TESTS)))$$')
+	ctest --preset $(PRESET) --parallel $(JOBS) $(if $(TESTS),--label-regex '^($(subst $(space),|,$(TESTS)))$$') $(if $(SKIP),--label-exclude '^($(subst $(space),|,$(SKIP)))$$')
 
 chart-test: ## Render the Helm chart and test what comes out
 	@tools/setup chart cluster

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/fnv.h"
 #include "base/text.h"
 
 namespace tessera::sim {
@@ -153,8 +154,7 @@ std::string_view NameSuffix(unsigned number) {
 
 // FNV-1a, stirred so that near seeds give far results.
 std::uint64_t Hash(std::string_view text, std::uint64_t basis) {
-  std::uint64_t hash = basis;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3;
+  std::uint64_t hash = Fnv1a(text, basis);
   hash = (hash ^ (hash >> 31)) * 0x7FB5D329728EA185;
   hash = (hash ^ (hash >> 27)) * 0x81DADEF4BC2DD44D;
   return hash ^ (hash >> 33);

@@ -1,6 +1,7 @@
 // What a device is: names, numbers, PCI identity, memory.
 #include <algorithm>
 
+#include "base/fnv.h"
 #include "base/text.h"
 #include "sim/library/library.h"
 #include "sim/library/mig.h"
@@ -33,12 +34,8 @@ std::string DeviceName(const View& v) {
   return v.is_mig() ? Format("{} {}", v.model.name, MigName(v)) : v.model.name;
 }
 
-// FNV-1a: some number that is the device's own and always the same.
-std::uint64_t PdiOf(const Gpu& gpu) {
-  std::uint64_t hash = 0xCBF29CE484222325;
-  for (const char c : gpu.uuid) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3;
-  return hash;
-}
+// Some number that is the device's own and always the same.
+std::uint64_t PdiOf(const Gpu& gpu) { return Fnv1a(gpu.uuid); }
 
 Outcome<std::string> OrUnsupported(const std::string& text) {
   if (text.empty()) return Fail(kNotSupported);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/json_text.h"
 #include "base/text.h"
 
 namespace tessera::log {
@@ -42,18 +43,9 @@ std::string Scalar(const Field::Value& value, std::string (*quote)(std::string_v
 }
 
 std::string JsonQuote(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      quoted += tessera::Format("\\u{:04x}", static_cast<unsigned char>(c));
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + '"';
+  std::string quoted;
+  AppendJsonString(quoted, text);
+  return quoted;
 }
 
 // Lmmdd hh:mm:ss.uuuuuu threadid file:line] "message" key="value"

@@ -11,8 +11,10 @@ namespace tessera::driver {
 namespace fs = std::filesystem;
 
 bool IsBelow(const fs::path& path, const fs::path& root) {
-  const auto [end, unused] = std::ranges::mismatch(root.lexically_normal(), path.lexically_normal());
-  return end == root.lexically_normal().end() || end->empty();  // A trailing slash is an empty component.
+  const fs::path above = root.lexically_normal();
+  const fs::path below = path.lexically_normal();
+  const auto end = std::ranges::mismatch(above, below).in1;
+  return end == above.end() || end->empty();  // A trailing slash is an empty component.
 }
 
 InventoryLoop::InventoryLoop(Options options, Hardware& hardware, cdi::Writer& writer, Metrics& metrics,

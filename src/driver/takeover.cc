@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/fnv.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "journal/checkpoint.h"
@@ -51,11 +52,7 @@ Result<UniqueFd> LockCheckpoint(const fs::path& directory) {
   return fd;
 }
 
-std::string FingerprintOf(std::string_view text) {
-  std::uint64_t hash = 14695981039346656037U;  // FNV-1a: this guards against a mix-up, not against an attacker.
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  return Format("{:016x}-{}", hash, text.size());
-}
+std::string FingerprintOf(std::string_view text) { return Format("{:016x}-{}", Fnv1a(text), text.size()); }
 
 std::vector<std::string> OurFingerprints(const fs::path& directory) {
   std::vector<std::string> fingerprints;

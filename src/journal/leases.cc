@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "base/fnv.h"
 #include "base/text.h"
 #include "journal/turns.h"
 
@@ -25,12 +26,8 @@ constexpr std::string_view kUnusable = "LeaseFileUnusable", kUnwritable = "Lease
 constexpr auto kFirstPause = 200us;
 constexpr std::chrono::microseconds kLongestPause = 20ms;
 
-// FNV-1a, 62 bits of it: a file offset must not be negative, and neither must the end of its byte.
-off_t PlaceOf(std::string_view name) {
-  std::uint64_t hash = 0xCBF29CE484222325;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3;
-  return static_cast<off_t>(hash >> 2);
-}
+// 62 bits of a hash: a file offset must not be negative, and neither must the end of its byte.
+off_t PlaceOf(std::string_view name) { return static_cast<off_t>(Fnv1a(name) >> 2); }
 
 struct flock ByteAt(off_t place) {
   struct flock lock{};  // l_pid must be 0 for open-file-description locks.

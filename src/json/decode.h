@@ -125,6 +125,8 @@ class Reader {
 // Writes one JSON object's fields.
 class Writer {
  public:
+  Writer() { object_.reserve(kUsualFields); }
+
   template <class T>
   void Required(std::string_view key, const T& value) {
     object_.emplace(key, Write(value));
@@ -148,6 +150,7 @@ class Writer {
   static Value Write(const T& value);
 
  private:
+  static constexpr std::size_t kUsualFields = 12;
   Object object_;
 };
 

@@ -1,42 +1,13 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/json_text.h"
 #include "base/text.h"
 #include "json/value.h"
 #include "json/yaml_scalar.h"
 
 namespace tessera::json {
 namespace {
-
-void AppendQuoted(std::string& out, std::string_view text) {
-  out += '"';
-  for (const char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {  // YAML refuses a bare DEL.
-          out += Format("\\u{:04x}", static_cast<unsigned char>(c));
-        } else {
-          out += c;
-        }
-    }
-  }
-  out += '"';
-}
 
 // The shortest text that reads back as the same number; JSON has no infinities, so they become null.
 void AppendDouble(std::string& out, double number) {
@@ -70,7 +41,7 @@ void AppendScalar(std::string& out, const Value& value) {
       AppendDouble(out, value.get_double());
       break;
     default:
-      AppendQuoted(out, value.get_string());
+      AppendJsonString(out, value.get_string());
   }
 }
 
@@ -81,7 +52,7 @@ class JsonPrinter {
   void Print(const Value& value) {
     if (const Object* object = value.if_object()) {
       PrintContainer('{', '}', *object, [this](const auto& item) {
-        AppendQuoted(out_, item.key());
+        AppendJsonString(out_, item.key());
         out_ += indent_ > 0 ? ": " : ":";
         Print(item.value());
       });
@@ -124,9 +95,7 @@ bool NeedsQuotes(std::string_view text) {
   if (text.empty() || text.front() == ' ' || text.back() == ' ' || text.back() == ':') return true;
   if (std::string_view("-?:,[]{}#&*!|>'\"%@`=~<").find(text.front()) != std::string_view::npos) return true;
   if (text.find(": ") != std::string_view::npos || text.find(" #") != std::string_view::npos) return true;
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) return true;
-  }
+  if (HasControls(text)) return true;
   // Other readers know dates (2026-08-21) and base 60 (0000:07:00.0).
   const bool digits = text.front() >= '0' && text.front() <= '9';
   if (digits && (text.find(':') != std::string_view::npos || (text.size() == 10 && text[4] == '-'))) return true;

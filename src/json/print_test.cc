@@ -44,10 +44,11 @@ ratio: 1.0
 TEST(PrintYaml, ReadsBackAsTheSameValue) {
   Value value = Sample();
   Array odd;
-  for (const std::string_view text : {"",     " x",   "x ",   "-",  "- a",         "null",  "~",     "0x1F", "1e3",
-                                      "a #b", "a: b", "key:", "é",  "line\nbreak", "tab\t", "#",     "@x",   "`x",
-                                      "*a",   "&a",   "!t",   "%d", "{a}",         "[a]",   "True",  "NO",   ".5",
-                                      "+1",   "=",    "<<",   "|",  ">",           "'q'",   "\"q\"", "\x7F"}) {
+  for (const std::string_view text :
+       {"",      " x",   "x ",          "-",      "- a",      "null",   "~",        "0x1F",   "1e3",   "a #b", "a: b",
+        "key:",  "é",    "line\nbreak", "tab\t",  "#",        "@x",     "`x",       "*a",     "&a",    "!t",   "%d",
+        "{a}",   "[a]",  "True",        "NO",     ".5",       "+1",     "=",        "<<",     "|",     ">",    "'q'",
+        "\"q\"", "\x7F", "\u0080",      "\u0085", "a\u0085b", "\u2028", "a\u2029b", "\uFEFF", "\uFFFF"}) {
     odd.emplace_back(text);
   }
   value.get_object()["odd"] = odd;

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "cel/device_selector.h"
+#include "cel/test_device.h"
 #include "json/decode.h"
 #include "tests/support/paths.h"
 
@@ -35,20 +36,6 @@ void Describe(F& f, Answer& a) {
 
 namespace {
 
-// As in tests/cel/oracle/main.go.
-DeviceFacts Gpu() {
-  DeviceFacts gpu{.driver = "gpu.nvidia.com"};
-  AddAttribute(gpu, "type", std::string("gpu"));
-  AddAttribute(gpu, "productName", std::string("NVIDIA H200"));
-  AddAttribute(gpu, "architecture", std::string("Hopper"));
-  AddAttribute(gpu, "minor", std::int64_t{3});
-  AddAttribute(gpu, "migCapable", true);
-  AddVersion(gpu, "driverVersion", "570.158.1");
-  AddAttribute(gpu, "resource.kubernetes.io/pcieRoot", std::string("pci0000:40"));
-  AddCapacity(gpu, "memory", Quantity::Parse("143771Mi").value());
-  return gpu;
-}
-
 std::vector<Answer> Recorded(std::string_view release) {
   const auto text = ReadFile(Format("{}/tests/testdata/cel/answers-{}.jsonl", TESSERA_SOURCE_DIR, release)).value();
   std::vector<Answer> answers;
@@ -71,7 +58,7 @@ Answer Ours(const std::string& expression, Release release) {
     answer.stored_error = stored.error().message();
     return answer;
   }
-  const auto evaluation = stored->Evaluate(Gpu());
+  const auto evaluation = stored->Evaluate(TestGpu());
   if (evaluation.match) {
     answer.match = *evaluation.match;
   } else {

@@ -112,7 +112,7 @@ std::unique_ptr<Plugin> CrashNode::StartDoomed(long step, Death death, std::vect
                        {"TESSERA_DIE_AFTER", flag(death == Death::kAfter)},
                        {"TESSERA_DIE_LOSE", flag(death == Death::kLosing)},
                        {"TESSERA_DIE_TEAR", flag(death == Death::kTearing)},
-                       {"ASAN_OPTIONS", "verify_asan_link_order=0"}});
+                       kAllowPreload});
 }
 
 bool CrashNode::WaitRegistered(Plugin& plugin, const std::string& endpoint) {

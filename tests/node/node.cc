@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <spawn.h>
@@ -33,12 +34,14 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// The tests' own environment, without what would steer the plugin.
+// The tests' own environment, without what would steer the plugin; what `extra` names is replaced.
 std::vector<std::string> Environment(const std::map<std::string, std::string>& extra) {
   std::vector<std::string> environment;
   for (char** at = environ; *at != nullptr; ++at) {
     const std::string_view entry(*at);
-    if (!entry.starts_with("KUBE") && !entry.starts_with("NVIDIA")) environment.emplace_back(entry);
+    const std::string name(entry.substr(0, entry.find('=')));
+    if (name.starts_with("KUBE") || name.starts_with("NVIDIA") || extra.contains(name)) continue;
+    environment.emplace_back(entry);
   }
   for (const auto& [name, value] : extra) environment.push_back(name + "=" + value);
   return environment;
@@ -101,6 +104,9 @@ Plugin::~Plugin() {
     Signal(SIGKILL);
     Wait();
   }
+  // Whatever the test looks at: an instrumented plugin that found a fault of its own fails it.
+  const std::string log = Log();
+  if (log.contains("Sanitizer: ") || log.contains(": runtime error: ")) ADD_FAILURE() << log;
 }
 
 void Plugin::Signal(int signal) { ::kill(pid_, signal); }

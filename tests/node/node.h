@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -22,6 +23,9 @@ inline constexpr std::chrono::seconds kPatience{30};  // For what must happen; n
 inline const std::string kDriver = "gpu.nvidia.com";
 inline const std::string kNodeName = "node-a";
 inline const std::string kSlicesPath = "/apis/resource.k8s.io/v1/resourceslices";
+// In the environment of a plugin that a library is preloaded into: ASan's runtime insists on being first.
+inline const std::pair<const std::string, std::string> kAllowPreload{
+    "ASAN_OPTIONS", "verify_asan_link_order=0:detect_stack_use_after_return=1"};
 
 // Whether `holds` comes true in time; asked again and again.
 bool Eventually(const std::function<bool()>& holds, std::chrono::milliseconds timeout = kPatience);

@@ -29,9 +29,15 @@ void ForEachObject(json::Array* list, Fn fn) {
   }
 }
 
+// What the other form begins with: the name, where there is one.
+json::Object NameOf(const json::Object& object) {
+  json::Object named;
+  if (const json::Value* name = object.if_contains("name")) named.emplace("name", *name);
+  return named;
+}
+
 void LiftBasic(json::Object& device) {
-  json::Object flat;
-  if (const json::Value* name = device.if_contains("name")) flat.emplace("name", *name);
+  json::Object flat = NameOf(device);
   if (json::Value* basic = device.if_contains("basic"); basic && basic->is_object()) {
     for (auto& item : basic->as_object()) flat.emplace(item.key(), std::move(item.value()));
   }
@@ -43,8 +49,7 @@ void SinkBasic(json::Object& device) {
   for (auto& item : device) {
     if (item.key() != "name") basic.emplace(item.key(), std::move(item.value()));
   }
-  json::Object nested;
-  nested.emplace("name", device["name"]);
+  json::Object nested = NameOf(device);
   nested.emplace("basic", std::move(basic));
   device = std::move(nested);
 }
@@ -56,8 +61,7 @@ void LiftExactly(json::Object& request) {
   for (auto& item : request) {
     if (item.key() != "name") exactly.emplace(item.key(), std::move(item.value()));
   }
-  json::Object nested;
-  nested.emplace("name", request["name"]);
+  json::Object nested = NameOf(request);
   nested.emplace("exactly", std::move(exactly));
   request = std::move(nested);
 }
@@ -65,8 +69,7 @@ void LiftExactly(json::Object& request) {
 void SinkExactly(json::Object& request) {
   json::Value* exactly = request.if_contains("exactly");
   if (!exactly || !exactly->is_object()) return;
-  json::Object flat;
-  flat.emplace("name", request["name"]);
+  json::Object flat = NameOf(request);
   for (auto& item : exactly->as_object()) flat.emplace(item.key(), std::move(item.value()));
   request = std::move(flat);
 }

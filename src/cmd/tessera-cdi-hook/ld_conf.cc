@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/fnv.h"
 #include "base/text.h"
 
 namespace tessera::hook {
@@ -14,12 +15,6 @@ constexpr const char* kLdConf = "/etc/ld.so.conf";
 constexpr const char* kLdConfDirectory = "/etc/ld.so.conf.d";
 constexpr std::size_t kMaxLdConf = std::size_t{256} << 10;
 constexpr std::size_t kMaxLdConfFiles = 1000;
-
-std::string Hash(std::string_view text) {  // FNV-1a.
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return Format("{:016x}", hash);
-}
 
 // The files that an include line names. A pattern in a folder's name, which nobody writes, matches nothing here: the
 // worst that follows is a folder listed twice.
@@ -97,7 +92,7 @@ Result<std::set<std::string>> ListedFolders(const ContainerRoot& root) { return 
 Result<void> AddFolders(const ContainerRoot& root, std::string_view prefix, std::span<const std::string> folders) {
   if (folders.empty()) return {};
   const std::string text = Join(folders, "\n") + "\n";
-  return root.PutFile(Format("{}/{}-{}.conf", kLdConfDirectory, prefix, Hash(text)), text, 0644);
+  return root.PutFile(Format("{}/{}-{:016x}.conf", kLdConfDirectory, prefix, Fnv1a(text)), text, 0644);
 }
 
 Result<void> CheckFolder(const std::string& folder) {

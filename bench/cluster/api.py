@@ -17,6 +17,7 @@ from harness.layout import Cluster
 RESOURCE = "/apis/resource.k8s.io/v1"
 _TIMEOUT = 30.0
 _WATCH_TIMEOUT = 3600.0
+_LONGEST_IDLE = 45.0  # The API server closes connections that are idle for longer than 90 s.
 _LONGEST = 4 << 20  # Bytes of an answer, or of one line of a watch.
 
 
@@ -41,9 +42,7 @@ class Api:
 
     def text(self, method: str, path: str, body: Object | None = None) -> str:
         """The answer's body. An answer over 299 is an error, and so is one that does not come."""
-        if not hasattr(self._kept, "connection"):
-            self._kept.connection = self.connect()
-        connection: http.client.HTTPSConnection = self._kept.connection
+        connection = self._connection()
         try:
             connection.request(method, path, json.dumps(body) if body else None, {"Content-Type": "application/json"})
             answer = connection.getresponse()
@@ -58,6 +57,14 @@ class Api:
     def call(self, method: str, path: str, body: Object | None = None) -> Object:
         answer: Object = json.loads(self.text(method, path, body))
         return answer
+
+    def _connection(self) -> http.client.HTTPSConnection:
+        """The calling thread's."""
+        if now() - getattr(self._kept, "used", float("-inf")) > _LONGEST_IDLE:
+            self._kept.connection = self.connect()
+        self._kept.used = now()
+        kept: http.client.HTTPSConnection = self._kept.connection
+        return kept
 
 
 class Watch:

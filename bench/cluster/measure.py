@@ -78,7 +78,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pods", type=int, default=30, help="started one at a time, of each kind")
     parser.add_argument("--churn", type=int, default=100, help="pods in the churn, with claims and again without")
-    parser.add_argument("--rounds", type=int, default=300, help="Prepares of each caller")
+    parser.add_argument("--rounds", type=int, default=200, help="Prepares of each caller")
     parser.add_argument("--starts", type=int, default=11, help="starts of each driver")
     parser.add_argument("--idle", type=float, default=10, help="seconds before memory is looked at")
     return parser.parse_args()

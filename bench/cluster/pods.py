@@ -61,6 +61,7 @@ class Pods:
                 return more(next(numbers))
 
         def work() -> list[Start]:
+            self._api.call("GET", "/version")  # Connects, before anything is timed.
             return list(self._while(wanted, arm))
 
         with ThreadPoolExecutor(workers) as pool:

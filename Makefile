@@ -9,11 +9,12 @@ PYTHON ?= /usr/bin/python3
 K8S    ?=
 NODES  ?= dgx-h100 dgx-a100-mig
 E2E    ?=
+BENCH  ?=
 cluster := PYTHONPATH=tests/cluster PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m harness
 space  := $(subst ,, )
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check chart-test install lint format format-check bench image image-test cluster cluster-down e2e clean help
+.PHONY: all demo test check chart-test install lint format format-check bench bench-cluster image image-test cluster cluster-down e2e clean help
 
 all: ## Build the release programs into build/bin
 	@tools/setup build
@@ -58,6 +59,12 @@ format-check: ## Fail when a source is not formatted
 bench: ## Measure; results also as build/bench/*.json
 	@tools/setup build
 	@tools/bench
+
+bench-cluster: image ## Measure on a real cluster, beside a minimal Go driver (BENCH="--pods 5"); as root
+	@tools/setup build cluster
+	@MYPYPATH=tests/cluster mypy --config-file tests/cluster/mypy.ini --cache-dir build/mypy bench/cluster
+	@PYTHONPATH=tests/cluster $(PYTHON) -B -m pytest -q -p no:cacheprovider bench/cluster
+	@tools/bench cluster $(BENCH)
 
 image: all ## Pack the programs into build/image: an OCI image archive, its root, its SBOM
 	@tools/setup image

@@ -26,6 +26,15 @@ void MeasureFloor(Caller& caller, const std::string& object, LoadTimes& times) {
   });
 }
 
+// The claims that caller `index` of `callers` has to do with.
+Claims Share(const Claims& claims, std::size_t index, std::size_t callers) {
+  Claims share;
+  for (std::size_t i = index; i < claims.size(); i += callers) share.push_back(claims[i]);
+  return share;
+}
+
+}  // namespace
+
 LoadTimes Sum(const std::vector<LoadTimes>& parts) {
   LoadTimes sum;
   for (const LoadTimes& part : parts) {
@@ -37,14 +46,21 @@ LoadTimes Sum(const std::vector<LoadTimes>& parts) {
   return sum;
 }
 
-// The claims that caller `index` of `callers` has to do with.
-Claims Share(const Claims& claims, std::size_t index, std::size_t callers) {
-  Claims share;
-  for (std::size_t i = index; i < claims.size(); i += callers) share.push_back(claims[i]);
-  return share;
+void MeasureRound(std::vector<Caller>& callers, const Claims& claims, std::vector<LoadTimes>& times) {
+  const auto for_each_claim = [&](const auto& step) {
+    AllAtOnce(callers, [&](std::size_t i, Caller& caller) {
+      for (const auto& claim : Share(claims, i, callers.size())) step(claim, caller, times[i]);
+    });
+  };
+  for_each_claim([](const auto& claim, Caller& caller, LoadTimes& took) {
+    MeasureFloor(caller, standin::NodeSetup::ClaimPath(claim), took);
+  });
+  for_each_claim(
+      [](const auto& claim, Caller& caller, LoadTimes& took) { Time(took.prepare, [&] { caller.Prepare(claim); }); });
+  for_each_claim([](const auto& claim, Caller& caller, LoadTimes& took) {
+    Time(took.unprepare, [&] { caller.Unprepare(claim); });
+  });
 }
-
-}  // namespace
 
 LoadTimes Measure(PluginNode& node, const Load& load) {
   std::vector<Caller> callers = node.Connect(load.callers);
@@ -59,21 +75,7 @@ LoadTimes Measure(PluginNode& node, const Load& load) {
   node.DeleteClaims(first);
   for (std::size_t done = 0; done < load.samples; done += in_round) {
     const Claims claims = node.MakeClaims(in_round, load.admin_access);
-    AllAtOnce(callers, [&](std::size_t i, Caller& caller) {
-      for (const auto& claim : Share(claims, i, load.callers)) {
-        MeasureFloor(caller, standin::NodeSetup::ClaimPath(claim), times[i]);
-      }
-    });
-    AllAtOnce(callers, [&](std::size_t i, Caller& caller) {
-      for (const auto& claim : Share(claims, i, load.callers)) {
-        Time(times[i].prepare, [&] { caller.Prepare(claim); });
-      }
-    });
-    AllAtOnce(callers, [&](std::size_t i, Caller& caller) {
-      for (const auto& claim : Share(claims, i, load.callers)) {
-        Time(times[i].unprepare, [&] { caller.Unprepare(claim); });
-      }
-    });
+    MeasureRound(callers, claims, times);
     node.DeleteClaims(claims);
   }
   return Sum(times);

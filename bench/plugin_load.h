@@ -19,6 +19,13 @@ struct LoadTimes {
   Samples prepare, unprepare;
 };
 
+LoadTimes Sum(const std::vector<LoadTimes>& parts);
+
+// Shares the claims out to the callers. All measure the floor, then all prepare, then all unprepare; a caller's times
+// are added to its entry of `times`. The claims exist, and nobody has prepared them.
+void MeasureRound(std::vector<Caller>& callers, const std::vector<tests::Kubelet::Claim>& claims,
+                  std::vector<LoadTimes>& times);
+
 // Floor, Prepare and Unprepare take turns in short rounds: disks and shared machines are noisy, and all must see the
 // same noise. Claims exist before they are prepared, and are deleted outside of what is measured.
 LoadTimes Measure(PluginNode& node, const Load& load);

@@ -50,8 +50,8 @@ Result<bool> ClaimFiles::Ensure(const api::PreparedClaim& claim, const HardwareS
   if (!hardware.base) return std::unexpected(*hardware.base_error);
   TESSERA_ASSIGN(const bool wrote_base, writer_.EnsureBase(hardware.base));
   const std::vector<std::string> node_devices = NodeDevicesOf(claim);
-  const bool as_it_was = writer_.HasClaim(claim.claim.uid) && writer_.HasNodeDevices(node_devices);
-  if (claim.origin == "go" && as_it_was) return wrote_base;
+  const auto is_as_it_was = [&] { return writer_.HasClaim(claim.claim.uid) && writer_.HasNodeDevices(node_devices); };
+  if (claim.origin == "go" && is_as_it_was()) return wrote_base;
   api::PreparedClaim current = claim;
   SetMinors(current, hardware);
   TESSERA_ASSIGN(cdi::Spec spec, cdi::MakeClaimSpec(hardware.roots, hardware.graphics, current));

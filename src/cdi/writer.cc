@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kClaimPrefix = "k8s.gpu.nvidia.com-claim_";
 constexpr std::string_view kSuffix = ".yaml";
 constexpr const char* kBaseFile = "k8s.gpu.nvidia.com-base.yaml";
+constexpr const char* kNodeDevicesFile = "k8s.gpu.nvidia.com-device_base.yaml";
 constexpr std::string_view kTemporaryPrefix = ".spec.", kTemporarySuffix = ".tmp";  // Runtimes scan *.yaml and *.json.
 constexpr std::string_view kCommentMark = "tessera: ";
 constexpr std::size_t kMaxSpecSize = std::size_t{4} << 20;
@@ -207,6 +208,24 @@ Writer::ClaimFile ReadClaim(const UniqueFd& directory, std::string uid) {
   return claim;
 }
 
+// The Go driver's file for the node, or an empty one of its kind where there is none that can be read.
+Spec ReadNodeDevices(const fs::path& path) {
+  const UniqueFd directory = OpenDirectory(path);
+  struct stat status{};
+  const UniqueFd file = directory ? OpenRegular(directory, kNodeDevicesFile, status) : UniqueFd();
+  if (file && status.st_size <= static_cast<off_t>(kMaxSpecSize)) {
+    auto spec = Parse(ReadSome(file, static_cast<std::size_t>(status.st_size)));
+    if (spec && spec->kind == kNodeDeviceKind) return *std::move(spec);
+  }
+  Spec spec;
+  spec.kind = kNodeDeviceKind;
+  return spec;
+}
+
+bool HasDevice(const Spec& spec, const std::string& name) {
+  return std::ranges::find(spec.devices, name, &Device::name) != spec.devices.end();
+}
+
 // Removes the temporary files of writers that died. A living one holds the lock on its file, or finds its file gone and
 // writes it again.
 void RemoveLeftovers(const UniqueFd& directory, const std::vector<std::string>& names) {
@@ -276,6 +295,25 @@ bool Writer::HasClaim(const std::string& uid) const {
   const UniqueFd directory = OpenDirectory(directory_);
   struct stat status{};
   return directory && api::IsClaimUid(uid) && OpenRegular(directory, ClaimFileName(uid), status);
+}
+
+bool Writer::HasNodeDevices(const std::vector<std::string>& names) const {
+  if (names.empty()) return true;
+  const Spec spec = ReadNodeDevices(directory_);
+  return std::ranges::all_of(names, [&](const std::string& name) { return HasDevice(spec, name); });
+}
+
+Result<bool> Writer::EnsureNodeDevices(const std::vector<std::string>& names) {
+  if (HasNodeDevices(names)) return false;
+  Spec spec = ReadNodeDevices(directory_);
+  for (const std::string& name : names) {
+    if (HasDevice(spec, name)) continue;
+    Device& device = spec.devices.emplace_back();
+    device.name = name;
+    device.edits.env = {"NVIDIA_VISIBLE_DEVICES=void"};  // A device without edits is refused.
+  }
+  TESSERA_TRY(Validate(spec));
+  return Ensure(directory_, kNodeDevicesFile, Print(spec, ""));
 }
 
 Result<std::vector<Writer::ClaimFile>> Writer::ReadClaims() const {

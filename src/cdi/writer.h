@@ -21,6 +21,7 @@ inline constexpr std::string_view kVendor = "k8s.gpu.nvidia.com";
 inline constexpr std::string_view kClaimKind = "k8s.gpu.nvidia.com/claim";
 inline constexpr std::string_view kBaseKind = "k8s.gpu.nvidia.com/base";
 inline constexpr std::string_view kBaseDevice = "driver";
+inline constexpr std::string_view kNodeDeviceKind = "k8s.gpu.nvidia.com/device";
 
 // Files in one CDI directory, named as the Go driver names them. Safe to call from any thread. The directory is made
 // when it is missing, each time: it lives on tmpfs, and people empty it.
@@ -36,6 +37,13 @@ class Writer {
 
   // The same for the base file. Cheap when asked for the same object again: at each Prepare.
   Result<bool> EnsureBase(const std::shared_ptr<const Spec>& spec);
+
+  // Up to v25.8.1 the Go driver had its devices in one file for the node. Containers that it prepared name them, beside
+  // their claim's, to the end. Whether that file has all of these; false when there is none.
+  bool HasNodeDevices(const std::vector<std::string>& names) const;
+  // Adds those that are missing, empty: what they gave a container is then in its claim's own file. True when it had to
+  // be written. Two calls at a time may lose what one of them added; the next call adds it again.
+  Result<bool> EnsureNodeDevices(const std::vector<std::string>& names);
 
   // Whether there is a file for the claim, whatever it holds.
   bool HasClaim(const std::string& uid) const;

@@ -123,6 +123,22 @@ TEST_F(WriterTest, ABaseThatWasTouchedIsWrittenAgain) {
   }
 }
 
+TEST_F(WriterTest, DevicesOfTheGoDriversNodeFileAreAddedToWhatItHas) {
+  const auto file = cdi_ / "k8s.gpu.nvidia.com-device_base.yaml";
+  EXPECT_TRUE(writer_.HasNodeDevices({}));
+  EXPECT_FALSE(writer_.HasNodeDevices({"gpu-0"}));
+  EXPECT_FALSE(writer_.EnsureNodeDevices({}).value());
+  EXPECT_FALSE(fs::exists(file));
+  EXPECT_TRUE(writer_.EnsureNodeDevices({"gpu-0"}).value());
+  EXPECT_TRUE(writer_.EnsureNodeDevices({"gpu-1", "gpu-0"}).value());
+  EXPECT_FALSE(writer_.EnsureNodeDevices({"gpu-0", "gpu-1"}).value());
+  EXPECT_TRUE(writer_.HasNodeDevices({"gpu-0", "gpu-1"}));
+  ASSERT_TRUE(ReplaceFile(file, "torn").has_value());
+  EXPECT_FALSE(writer_.HasNodeDevices({"gpu-0"}));
+  EXPECT_TRUE(writer_.EnsureNodeDevices({"gpu-0"}).value());
+  EXPECT_TRUE(writer_.HasNodeDevices({"gpu-0"}));
+}
+
 TEST_F(WriterTest, RemovingTwiceSucceeds) {
   EXPECT_TRUE(writer_.RemoveClaim(kUid).has_value()) << "without the directory";
   MustPut(ClaimSpec());

@@ -1,5 +1,6 @@
 #include "driver/claim_files.h"
 
+#include "base/text.h"
 #include "cdi/claim_spec.h"
 #include "json/decode.h"
 
@@ -26,6 +27,18 @@ void SetMinors(api::PreparedClaim& claim, const HardwareState& hardware) {
   }
 }
 
+// Devices of the Go driver's file for the node that containers of this claim name.
+std::vector<std::string> NodeDevicesOf(const api::PreparedClaim& claim) {
+  const std::string prefix = Format("{}=", cdi::kNodeDeviceKind);
+  std::vector<std::string> names;
+  for (const api::PreparedDevice& device : claim.devices) {
+    for (const std::string& id : device.cdi_ids) {
+      if (id.starts_with(prefix)) names.push_back(id.substr(prefix.size()));
+    }
+  }
+  return names;
+}
+
 std::string Comment(api::PreparedClaim claim) {
   claim.state = api::ClaimState::kCompleted;  // The file is the last step.
   return json::PrintJson(json::Encode(claim));
@@ -36,14 +49,18 @@ std::string Comment(api::PreparedClaim claim) {
 Result<bool> ClaimFiles::Ensure(const api::PreparedClaim& claim, const HardwareState& hardware) {
   if (!hardware.base) return std::unexpected(*hardware.base_error);
   TESSERA_ASSIGN(const bool wrote_base, writer_.EnsureBase(hardware.base));
-  if (claim.origin == "go" && writer_.HasClaim(claim.claim.uid)) return wrote_base;
+  const std::vector<std::string> node_devices = NodeDevicesOf(claim);
+  const auto is_as_it_was = [&] { return writer_.HasClaim(claim.claim.uid) && writer_.HasNodeDevices(node_devices); };
+  if (claim.origin == "go" && is_as_it_was()) return wrote_base;
   api::PreparedClaim current = claim;
   SetMinors(current, hardware);
   TESSERA_ASSIGN(cdi::Spec spec, cdi::MakeClaimSpec(hardware.roots, hardware.graphics, current));
   if (claim.origin == "go") AddBase(*hardware.base, spec);
   const std::string comment = Comment(std::move(current));
   TESSERA_ASSIGN(const bool wrote, writer_.EnsureClaim(claim.claim.uid, spec, comment));
-  return wrote || wrote_base;
+  // Last: as long as they are missing, the claim's file does not count as the Go driver's.
+  TESSERA_ASSIGN(const bool wrote_devices, writer_.EnsureNodeDevices(node_devices));
+  return wrote || wrote_base || wrote_devices;
 }
 
 std::optional<api::PreparedClaim> ClaimFiles::RecordOf(const cdi::Writer::ClaimFile& file) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "journal/go_names.h"
+
 namespace tessera::driver {
 
 std::shared_ptr<const HardwareState> MakeHardwareState(std::shared_ptr<const device::Snapshot> snapshot,
@@ -43,6 +45,17 @@ const device::Device* FindHardware(const HardwareState& state, const api::Hardwa
   const auto found = std::ranges::find_if(state.snapshot->devices, [&](const device::Device& device) {
     if (device.gpu.uuid != hardware.gpu_uuid || device.mig.has_value() != hardware.mig.has_value()) return false;
     return !device.mig || device.mig->uuid == hardware.mig->uuid;
+  });
+  return found == state.snapshot->devices.end() ? nullptr : &*found;
+}
+
+const device::Device* FindNamed(const HardwareState& state, std::string_view name) {
+  if (const auto found = state.by_name.find(name); found != state.by_name.end()) return found->second;
+  const auto old = journal::ParseGoDeviceName(name);
+  if (!old || !old->is_mig || old->placement_size == 0) return nullptr;
+  const auto found = std::ranges::find_if(state.snapshot->devices, [&](const device::Device& device) {
+    return device.mig && device.gpu.minor == old->gpu_minor && device.mig->placement_start == old->placement_start &&
+           device.mig->placement_size == old->placement_size;
   });
   return found == state.snapshot->devices.end() ? nullptr : &*found;
 }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "api/prepared_claim.h"
 #include "base/error.h"
@@ -37,6 +38,9 @@ std::shared_ptr<const HardwareState> MakeHardwareState(std::shared_ptr<const dev
 
 // The device with this hardware now, under whatever name; null when it is not there.
 const device::Device* FindHardware(const HardwareState& state, const api::Hardware& hardware);
+
+// The device of this name, or of the name that the Go driver had for it up to v25.8.1; null when it is not there.
+const device::Device* FindNamed(const HardwareState& state, std::string_view name);
 
 api::Hardware HardwareOf(const device::Device& device);
 

@@ -239,12 +239,10 @@ std::optional<api::PreparedClaim> Reconciler::Reconstruct(const cdi::Writer::Cla
                                .origin = "go"};
       for (const auto& device : used.devices) {
         const bool ours = std::ranges::any_of(device.cdi_ids, [&](const auto& id) { return id.starts_with(prefix); });
-        const auto found = hardware->by_name.find(device.device);
-        if (!ours || device.driver != device::kDriverName || found == hardware->by_name.end()) continue;
-        claim.devices.push_back({.pool = device.pool,
-                                 .name = device.device,
-                                 .hardware = HardwareOf(*found->second),
-                                 .cdi_ids = {prefix + device.device}});
+        const device::Device* found = FindNamed(*hardware, device.device);
+        if (!ours || device.driver != device::kDriverName || found == nullptr) continue;
+        claim.devices.push_back(
+            {.pool = device.pool, .name = device.device, .hardware = HardwareOf(*found), .cdi_ids = device.cdi_ids});
       }
       if (!claim.devices.empty()) return claim;
     }

@@ -22,7 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds kAskTimeout{1'000};
 constexpr std::string_view kCheckpoint = "checkpoint.json";
-// Fingerprints of the checkpoints we wrote: the last two, because a crash may come between this file and the next.
 constexpr std::string_view kOurs = "checkpoint.tessera";
 
 // Whether this very process listens on the socket.
@@ -54,14 +53,37 @@ Result<UniqueFd> LockCheckpoint(const fs::path& directory) {
 
 std::string FingerprintOf(std::string_view text) { return Format("{:016x}-{}", Fnv1a(text), text.size()); }
 
-std::vector<std::string> OurFingerprints(const fs::path& directory) {
+// What checkpoint.tessera holds, a line each.
+struct Ours {
+  // Of the checkpoints we wrote: the last two, because a crash may come between this file and the next.
   std::vector<std::string> fingerprints;
-  const auto text = ReadFile(directory / kOurs, 1024);
-  if (!text) return fingerprints;
-  for (const std::string_view line : Split(*text, '\n')) {
-    if (!line.empty()) fingerprints.emplace_back(line);
+  // "for v0.4": the Go driver that was here, and that will not read another's form.
+  journal::GoRelease release = journal::GoRelease::kHead;
+
+  bool Wrote(std::string_view checkpoint) const {
+    return std::ranges::find(fingerprints, FingerprintOf(checkpoint)) != fingerprints.end();
   }
-  return fingerprints;
+};
+constexpr std::string_view kFor = "for ";
+
+Ours ReadOurs(const fs::path& directory) {
+  Ours ours;
+  const auto text = ReadFile(directory / kOurs, 1024);
+  if (!text) return ours;
+  for (const std::string_view line : Split(*text, '\n')) {
+    if (line.starts_with(kFor)) {
+      FromText(line.substr(kFor.size()), ours.release);
+    } else if (!line.empty()) {
+      ours.fingerprints.emplace_back(line);
+    }
+  }
+  return ours;
+}
+
+Result<void> WriteOurs(const fs::path& directory, const Ours& ours) {
+  std::string text = Format("{}{}\n", kFor, ToText(ours.release));
+  for (const std::string& fingerprint : ours.fingerprints) text += fingerprint + "\n";
+  return ReplaceFileDurably(directory / kOurs, text, 0600);
 }
 
 Error Unserved(const std::vector<journal::Unserved>& unserved) {
@@ -109,8 +131,8 @@ Result<Adoption> AdoptCheckpoint(const fs::path& directory, journal::Journal& jo
   if (!fs::exists(directory / kCheckpoint)) return Adoption{};
   TESSERA_ASSIGN(const UniqueFd lock, LockCheckpoint(directory));
   const auto text = ReadFile(directory / kCheckpoint);
-  const auto ours = OurFingerprints(directory);
-  if (text && std::ranges::find(ours, FingerprintOf(*text)) != ours.end()) return Adoption{};
+  const Ours ours = ReadOurs(directory);
+  if (text && ours.Wrote(*text)) return Adoption{};
   auto checkpoint = text ? journal::ReadCheckpoint(*text) : std::unexpected(text.error());
   if (!checkpoint) {
     std::error_code error;
@@ -135,12 +157,12 @@ Result<Adoption> AdoptCheckpoint(const fs::path& directory, journal::Journal& jo
   TESSERA_TRY(journal.Refresh());
   // The Go driver wrote last, so what is not in its file it has unprepared.
   for (const journal::ClaimPtr& claim : journal.All()) {
-    if (ours.empty() || there.contains(claim->claim.uid)) continue;
+    if (ours.fingerprints.empty() || there.contains(claim->claim.uid)) continue;
     TESSERA_TRY(journal.Forget(claim->claim.uid));
     ++adoption.forgotten;
   }
   // Once only: from here on the journal is ahead of this file, also when we die before the next is written.
-  TESSERA_TRY(ReplaceFileDurably(directory / kOurs, FingerprintOf(*text) + "\n", 0600));
+  TESSERA_TRY(WriteOurs(directory, {{FingerprintOf(*text)}, checkpoint->release}));
   return adoption;
 }
 
@@ -148,20 +170,22 @@ Result<void> KeepCheckpoint(const fs::path& directory, journal::Journal& journal
   TESSERA_TRY(journal.Refresh());
   std::vector<api::PreparedClaim> claims;
   for (const journal::ClaimPtr& claim : journal.All()) claims.push_back(*claim);
-  const std::string text = journal::WriteCheckpoint(claims, boot_id);
-  const std::string fingerprint = FingerprintOf(text);
   TESSERA_ASSIGN(const UniqueFd lock, LockCheckpoint(directory));
+  const Ours ours = ReadOurs(directory);
+  const std::string text = journal::WriteCheckpoint(claims, boot_id, ours.release);
+  const std::string fingerprint = FingerprintOf(text);
   for (const std::string_view name : {kOurs, kCheckpoint}) {  // What a crash left half written.
     std::error_code ignored;
     fs::remove(directory / (std::string(name) + ".tmp"), ignored);
   }
-  const auto ours = OurFingerprints(directory);
   const auto there = ReadFile(directory / kCheckpoint);
-  if (there && FingerprintOf(*there) == fingerprint && !ours.empty() && ours.back() == fingerprint) return {};
+  const bool current = !ours.fingerprints.empty() && ours.fingerprints.back() == fingerprint;
+  if (current && there && FingerprintOf(*there) == fingerprint) return {};
   // The file that is there stays known as ours until the next has taken its place.
-  const bool known = there && std::ranges::find(ours, FingerprintOf(*there)) != ours.end();
-  const std::string before = known ? FingerprintOf(*there) + "\n" : "";
-  TESSERA_TRY(ReplaceFileDurably(directory / kOurs, before + fingerprint + "\n", 0600));
+  Ours next{.fingerprints = {}, .release = ours.release};
+  if (there && ours.Wrote(*there)) next.fingerprints.push_back(FingerprintOf(*there));
+  next.fingerprints.push_back(fingerprint);
+  TESSERA_TRY(WriteOurs(directory, next));
   return ReplaceFileDurably(directory / kCheckpoint, text, 0600);
 }
 

@@ -43,7 +43,8 @@ struct Adoption {
 Result<Adoption> AdoptCheckpoint(const std::filesystem::path& directory, journal::Journal& journal,
                                  const std::string& boot_id);
 
-// Writes a checkpoint that the Go driver can go on from, unless the one there says the same.
+// Writes a checkpoint that the Go driver can go on from, unless the one there says the same. It has the form of the
+// release that wrote the last one, or of its newest where none did.
 Result<void> KeepCheckpoint(const std::filesystem::path& directory, journal::Journal& journal,
                             const std::string& boot_id);
 

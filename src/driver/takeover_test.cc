@@ -7,12 +7,14 @@
 
 #include "driver/claim_plan.h"
 #include "driver/test_parts.h"
+#include "tests/support/paths.h"
 
 namespace tessera::driver {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 class TakeoverTest : public ::testing::Test {
@@ -100,6 +102,23 @@ TEST_F(TakeoverTest, WhatTheGoDriverDidMeanwhileIsTrue) {
   EXPECT_EQ(adopted->forgotten, 1U);
   EXPECT_EQ(journal_->Find("uid-a"), nullptr);
   EXPECT_NE(journal_->Find("uid-c"), nullptr);
+}
+
+TEST_F(TakeoverTest, TheReleaseThatWasHereGetsBackItsOwnForm) {
+  const auto text = ReadFile(Format("{}/tests/testdata/checkpoints/v25.12.0.json", TESSERA_SOURCE_DIR)).value();
+  ASSERT_TRUE(ReplaceFile(dir_.path() / "checkpoint.json", text).has_value());
+  ASSERT_EQ(Adopt()->adopted, 3U);
+  ASSERT_TRUE(KeepCheckpoint(dir_.path(), *journal_, "boot-1").has_value());
+  EXPECT_EQ(Checkpoint(), text);
+  for (const journal::ClaimPtr& claim : journal_->All()) ASSERT_TRUE(journal_->Forget(claim->claim.uid).has_value());
+  Hold("a", "gpu-0");  // Also when none of its claims is left.
+  for (int twice = 0; twice < 2; ++twice) {
+    Restart();
+    ASSERT_TRUE(KeepCheckpoint(dir_.path(), *journal_, "boot-1").has_value());
+    EXPECT_THAT(Checkpoint(), HasSubstr(R"("configState":{"mpsControlDaemonID":""})"));
+    EXPECT_THAT(Checkpoint(), Not(HasSubstr("nodeBootID")));
+    Hold("b", "gpu-1");
+  }
 }
 
 TEST_F(TakeoverTest, OfAnotherBootNothingIsTaken) {

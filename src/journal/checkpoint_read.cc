@@ -59,6 +59,9 @@ std::optional<unsigned> NumberAt(const json::Value& value, std::string_view key)
 
 bool IsTrue(const json::Value& value) { return value.is_bool() && value.get_bool(); }
 
+// Of the one CDI file for the node that there was before v25.12.0.
+bool IsLegacyId(std::string_view cdi_id) { return cdi_id.starts_with("k8s.gpu.nvidia.com/device="); }
+
 // ---- What we cannot undo.
 
 // A sharing config other than "Default" time slices, or VFIO, among the claim's configs for our driver.
@@ -240,6 +243,34 @@ std::expected<api::PreparedClaim, std::string> ReadClaim(api::ClaimRef ref, cons
   return claim;
 }
 
+// ---- Who wrote it.
+
+// By what its record of a claim has, or would have. Nothing when the record does not tell.
+std::optional<GoRelease> ReleaseOf(const json::Value& record, bool has_boot) {
+  for (const json::Value& group : ListAt(record, "preparedDevices")) {
+    const bool spells_out = At(group, "configState", "mpsControlDaemonID").is_string();
+    if (has_boot) return spells_out ? GoRelease::kV0_4 : GoRelease::kHead;
+    for (const json::Value& device : ListAt(group, "devices")) {
+      const json::Value& helper = At(At(device, At(device, "gpu").is_object() ? "gpu" : "mig"), "device");
+      const bool has_base = std::ranges::any_of(TextsAt(helper, "CDIDeviceIDs"), IsLegacyId);
+      return has_base ? GoRelease::kV25_8 : GoRelease::kV25_12;
+    }
+  }
+  return std::nullopt;
+}
+
+GoRelease ReleaseOf(const json::Value& root) {
+  const json::Value& v2 = At(root, "v2");
+  if (!v2.is_object()) return GoRelease::kV25_3;
+  const bool has_boot = !TextAt(v2, "nodeBootID").empty();
+  const json::Object* claims = At(v2, "preparedClaims").if_object();
+  const json::Object none;
+  for (const auto& item : claims == nullptr ? none : *claims) {
+    if (const auto release = ReleaseOf(item.value(), has_boot)) return *release;
+  }
+  return has_boot ? GoRelease::kHead : GoRelease::kV25_12;
+}
+
 // Of the values as they stand. Go takes it of what its structs keep of them.
 bool ChecksumsMatch(const json::Value& root) {
   const auto matches = [](const json::Value& claimed, json::Object object) {
@@ -268,6 +299,7 @@ Result<Checkpoint> ReadCheckpoint(std::string_view text) {
   Checkpoint checkpoint;
   checkpoint.boot_id = TextAt(version, "nodeBootID");
   checkpoint.checksum_matches = ChecksumsMatch(*root);
+  checkpoint.release = ReleaseOf(*root);
   const json::Object none;
   const json::Object* claims = At(version, "preparedClaims").if_object();
   for (const auto& item : claims == nullptr ? none : *claims) {

@@ -126,6 +126,16 @@ TEST(ReadCheckpoint, NamesWhatItCannotUndo) {
   EXPECT_EQ(checkpoint.claims[0].claim.uid, Uid(4));
 }
 
+TEST(ReadCheckpoint, KnowsTheReleaseByWhatItWrote) {
+  EXPECT_EQ(Read("v25.3.2").release, GoRelease::kV25_3);
+  EXPECT_EQ(Read("v25.8.1").release, GoRelease::kV25_8);
+  EXPECT_EQ(Read("v25.12.0").release, GoRelease::kV25_12);
+  EXPECT_EQ(Read("head").release, GoRelease::kHead);
+  const std::string of_v0_4 = WriteCheckpoint(Read("head").claims, std::string(kBoot), GoRelease::kV0_4);
+  EXPECT_EQ(ReadCheckpoint(of_v0_4).value().release, GoRelease::kV0_4);
+  EXPECT_EQ(ReadCheckpoint(R"({"checksum":0,"v1":{},"v2":{"checksum":0}})").value().release, GoRelease::kV25_12);
+}
+
 TEST(ReadCheckpoint, ReadsOrExplainsStrangeFiles) {
   struct Case {
     std::string_view name, text;
@@ -166,25 +176,25 @@ TEST(ReadCheckpoint, RandomDamageIsReadOrRefused) {
     for (int i = 0; i < 3; ++i) text[random() % text.size()] = "{}[]\",:0a"[random() % 9];
     if (seed % 5 == 0) text.resize(random() % text.size());
     if (const auto read = ReadCheckpoint(text); read.has_value()) {
-      WriteCheckpoint(read->claims, read->boot_id);
+      WriteCheckpoint(read->claims, read->boot_id, read->release);
     }
   }
 }
 
 // The files below checkpoints/written were each given to the Go driver's own types (HEAD, August 2026): it accepts
 // their checksums, and writes them again byte for byte.
-TEST(WriteCheckpoint, WhatHeadWroteGoesBackByteForByte) {
-  for (const std::string name : {"head", "empty"}) {
-    SCOPED_TRACE(name);
-    const Checkpoint checkpoint = Read(name);
-    EXPECT_EQ(WriteCheckpoint(checkpoint.claims, checkpoint.boot_id), Text(name));
-  }
-}
-
 TEST(WriteCheckpoint, OlderRecordsGoBackAsHeadTakesThem) {
   for (const std::string name : {"v25.3.2", "v25.8.1", "v25.12.0"}) {
     SCOPED_TRACE(name);
-    ExpectGolden(WriteCheckpoint(Read(name).claims, std::string(kBoot)), "written/from-" + name);
+    ExpectGolden(WriteCheckpoint(Read(name).claims, std::string(kBoot), GoRelease::kHead), "written/from-" + name);
+  }
+}
+
+TEST(WriteCheckpoint, WhatAReleaseWroteGoesBackToItByteForByte) {
+  for (const std::string name : {"v25.3.2", "v25.8.1", "v25.12.0", "head", "empty"}) {
+    SCOPED_TRACE(name);
+    const Checkpoint checkpoint = Read(name);
+    EXPECT_EQ(WriteCheckpoint(checkpoint.claims, std::string(kBoot), checkpoint.release), Text(name));
   }
 }
 
@@ -222,12 +232,39 @@ std::vector<api::PreparedClaim> OwnClaims() {
 }
 
 TEST(WriteCheckpoint, OurClaimsBecomeTheirs) {
-  const std::string written = WriteCheckpoint(OwnClaims(), std::string(kBoot));
+  const std::string written = WriteCheckpoint(OwnClaims(), std::string(kBoot), GoRelease::kHead);
   ExpectGolden(written, "written/own");
   const Checkpoint again = ReadCheckpoint(written).value();
   EXPECT_TRUE(again.checksum_matches);
   EXPECT_EQ(again.claims.size(), 4U);
   EXPECT_EQ(again.claims[0].claim, (api::ClaimRef{"team-b", "inference", Uid(4)}));
+}
+
+TEST(WriteCheckpoint, OurClaimsHaveTheFormOfTheReleaseThatWasHere) {
+  struct Case {
+    GoRelease release;
+    bool has_v2, has_boot, spells_out_mps, has_tuple, has_bus;
+  };
+  constexpr std::array kCases{
+      Case{GoRelease::kV25_3, false, false, true, false, false},
+      Case{GoRelease::kV25_8, true, false, true, false, false},
+      Case{GoRelease::kV25_12, true, false, true, true, false},
+      Case{GoRelease::kV0_4, true, true, true, true, true},
+      Case{GoRelease::kHead, true, true, false, true, true},
+  };
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(ToText(c.release));
+    const std::string written = WriteCheckpoint(OwnClaims(), std::string(kBoot), c.release);
+    EXPECT_EQ(written.contains("\"v2\""), c.has_v2);
+    EXPECT_EQ(written.contains("nodeBootID"), c.has_boot);
+    EXPECT_EQ(written.contains(R"("configState":{"mpsControlDaemonID":""})"), c.spells_out_mps);
+    EXPECT_EQ(written.contains("concrete"), c.has_tuple);
+    EXPECT_EQ(written.contains("parentPCIBusID"), c.has_bus);
+    EXPECT_TRUE(ReadCheckpoint(written).value().checksum_matches);
+    GoRelease named{};
+    EXPECT_TRUE(FromText(ToText(c.release), named));
+    EXPECT_EQ(named, c.release);
+  }
 }
 
 TEST(WriteCheckpoint, AClaimThatWeCompletedHasOurDevices) {
@@ -236,7 +273,7 @@ TEST(WriteCheckpoint, AClaimThatWeCompletedHasOurDevices) {
   claim.state = api::ClaimState::kCompleted;
   claim.devices.at(0).hardware.gpu_uuid = Gpu(2);
   claim.devices.at(0).hardware.mig->uuid = "MIG-2";
-  const Checkpoint again = ReadCheckpoint(WriteCheckpoint({claim}, "")).value();
+  const Checkpoint again = ReadCheckpoint(WriteCheckpoint({claim}, "", GoRelease::kHead)).value();
   EXPECT_EQ(again.claims.at(0).state, api::ClaimState::kCompleted);
   EXPECT_EQ(again.claims.at(0).devices.at(0).hardware.mig->uuid, "MIG-2");
 }

@@ -33,8 +33,10 @@ json::Object DeviceRecord(const api::PreparedDevice& device) {
                          {"DeviceName", device.name},
                          {"CDIDeviceIDs", Texts(device.cdi_ids)}};
   if (device.share_id) helper.emplace("ShareID", *device.share_id);
-  if (device.hardware.mig) {
-    return {{"mig", json::Object{{"concrete", MigTuple(device.hardware)}, {"device", std::move(helper)}}}};
+  if (device.hardware.mig) {  // In both forms; the release's type keeps its own.
+    return {{"mig", json::Object{{"info", json::Object{{"uuid", device.hardware.mig->uuid}}},
+                                 {"concrete", MigTuple(device.hardware)},
+                                 {"device", std::move(helper)}}}};
   }
   return {
       {"gpu", json::Object{{"info", json::Object{{"uuid", device.hardware.gpu_uuid}}}, {"device", std::move(helper)}}}};
@@ -90,6 +92,12 @@ json::Object AdoptedRecord(const api::PreparedClaim& claim) {
   return record;
 }
 
+// An empty file of v25.8 looks like one of v25.12, which has names and does not need those of completed claims.
+void DropNames(json::Object& record) {
+  record.erase("name");
+  record.erase("namespace");
+}
+
 // A claim that was begun by the Go driver and completed by us has our devices.
 bool GoesBackAsItCame(const api::PreparedClaim& claim) {
   if (!claim.adopted.is_object()) return false;
@@ -105,26 +113,29 @@ json::Object Sum(json::Object object) {
 
 }  // namespace
 
-std::string WriteCheckpoint(const std::vector<api::PreparedClaim>& claims, const std::string& boot_id) {
+std::string WriteCheckpoint(const std::vector<api::PreparedClaim>& claims, const std::string& boot_id,
+                            GoRelease release) {
+  const GoClaimTypes types = GoClaimTypesOf(release);
   std::map<std::string_view, json::Value> records;  // Go sorts the keys of maps.
   for (const auto& claim : claims) {
-    const json::Value record = GoesBackAsItCame(claim) ? AdoptedRecord(claim) : OwnRecord(claim);
-    records.insert_or_assign(claim.claim.uid, ThroughGo(kGoClaimV2, record));
+    json::Object record = GoesBackAsItCame(claim) ? AdoptedRecord(claim) : OwnRecord(claim);
+    if (release < GoRelease::kV0_4 && claim.state == api::ClaimState::kCompleted) DropNames(record);
+    records.insert_or_assign(claim.claim.uid, ThroughGo(*types.v2, record));
   }
   json::Object completed;
   json::Object all;
   for (auto& [uid, record] : records) {
-    if (record.at("checkpointState").as_string() == kCompleted) completed.emplace(uid, ThroughGo(kGoClaimV1, record));
+    if (record.at("checkpointState").as_string() == kCompleted) completed.emplace(uid, ThroughGo(*types.v1, record));
     all.emplace(uid, std::move(record));
   }
   json::Object v1;
   if (!completed.empty()) v1.emplace("preparedClaims", std::move(completed));
   json::Object v2 = {{"checksum", 0}};
   if (!all.empty()) v2.emplace("preparedClaims", std::move(all));
-  if (!boot_id.empty()) v2.emplace("nodeBootID", boot_id);
+  if (!boot_id.empty() && release >= GoRelease::kV0_4) v2.emplace("nodeBootID", boot_id);
 
   json::Object checkpoint = Sum({{"checksum", 0}, {"v1", std::move(v1)}});
-  checkpoint.emplace("v2", Sum(std::move(v2)));
+  if (release >= GoRelease::kV25_8) checkpoint.emplace("v2", Sum(std::move(v2)));
   return PrintGoJson(checkpoint);
 }
 

@@ -3,6 +3,10 @@
 // we have no claims with them.
 #include "journal/go_checkpoint.h"
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 namespace tessera::journal {
 namespace {
 
@@ -150,39 +154,76 @@ constexpr GoField kMigTupleFields[] = {
     {"parentMinor", &kInteger}, {"giId", &kInteger},    {"ciId", &kInteger},
     {"migUUID", &kText},        {"parentUUID", &kText}, {"parentPCIBusID", &kText, false, kOmitEmpty},
 };
-constexpr GoType kMigTuple{Kind::kStruct, nullptr, kMigTupleFields};
-constexpr GoField kMigFields[] = {{"concrete", &kMigTuple, kPointer}, {"device", &kDevice, kPointer}};
-constexpr GoType kMig{Kind::kStruct, nullptr, kMigFields};
 
-constexpr GoField kPreparedDeviceFields[] = {{"gpu", &kGpu, kPointer}, {"mig", &kMig, kPointer}};
-constexpr GoType kPreparedDevice{Kind::kStruct, nullptr, kPreparedDeviceFields};
-constexpr GoType kPreparedDevices{Kind::kList, &kPreparedDevice};
+// What differs from release to release. `first(n)` leaves out what came later.
+template <GoRelease kRelease>
+struct Types {
+  static constexpr std::span kTupleFields = std::span(kMigTupleFields).first(kRelease >= GoRelease::kV0_4 ? 6 : 5);
+  static constexpr GoType kMigTuple{Kind::kStruct, nullptr, kTupleFields};
+  static constexpr GoField kMigFields[] = {
+      kRelease >= GoRelease::kV25_12 ? GoField{"concrete", &kMigTuple, kPointer} : GoField{"info", &kGpuInfo, kPointer},
+      {"device", &kDevice, kPointer},
+  };
+  static constexpr GoType kMig{Kind::kStruct, nullptr, kMigFields};
 
-constexpr GoField kConfigStateFields[] = {
-    {"mpsControlDaemonID", &kText, false, kOmitEmpty},
-    {"mpsApplied", &kFlag, kPointer, kOmitEmpty},
-    {"timeSliceApplied", &kFlag, kPointer, kOmitEmpty},
-};
-constexpr GoType kConfigState{Kind::kStruct, nullptr, kConfigStateFields};
-constexpr GoField kGroupFields[] = {{"devices", &kPreparedDevices}, {"configState", &kConfigState}};
-constexpr GoType kGroup{Kind::kStruct, nullptr, kGroupFields};
-constexpr GoType kGroups{Kind::kList, &kGroup};
+  static constexpr GoField kPreparedDeviceFields[] = {{"gpu", &kGpu, kPointer}, {"mig", &kMig, kPointer}};
+  static constexpr GoType kPreparedDevice{Kind::kStruct, nullptr, kPreparedDeviceFields};
+  static constexpr GoType kPreparedDevices{Kind::kList, &kPreparedDevice};
+  static constexpr GoField kConfigStateFields[] = {
+      {"mpsControlDaemonID", &kText, false, kRelease == GoRelease::kHead},
+      {"mpsApplied", &kFlag, kPointer, kOmitEmpty},
+      {"timeSliceApplied", &kFlag, kPointer, kOmitEmpty},
+  };
+  static constexpr GoType kConfigState{Kind::kStruct, nullptr, kConfigStateFields};
+  static constexpr GoField kGroupFields[] = {{"devices", &kPreparedDevices}, {"configState", &kConfigState}};
+  static constexpr GoType kGroup{Kind::kStruct, nullptr, kGroupFields};
+  static constexpr GoType kGroups{Kind::kList, &kGroup};
 
-constexpr GoField kClaimV2Fields[] = {
-    {"checkpointState", &kText},
-    {"status", &kStatus, false, kOmitEmpty},
-    {"preparedDevices", &kGroups, false, kOmitEmpty},
-    {"name", &kText, false, kOmitEmpty},
-    {"namespace", &kText, false, kOmitEmpty},
+  static constexpr GoField kClaimV1Fields[] = {
+      {"status", &kStatus, false, kOmitEmpty},
+      {"preparedDevices", &kGroups, false, kOmitEmpty},
+  };
+  static constexpr GoType kClaimV1{Kind::kStruct, nullptr, kClaimV1Fields};
+  static constexpr GoField kClaimV2Fields[] = {
+      {"checkpointState", &kText},
+      {"status", &kStatus, false, kOmitEmpty},
+      {"preparedDevices", &kGroups, false, kOmitEmpty},
+      {"name", &kText, false, kOmitEmpty},
+      {"namespace", &kText, false, kOmitEmpty},
+  };
+  static constexpr std::span kFieldsV2 = std::span(kClaimV2Fields).first(kRelease >= GoRelease::kV25_12 ? 5 : 3);
+  static constexpr GoType kClaimV2{Kind::kStruct, nullptr, kFieldsV2};
+
+  static constexpr GoClaimTypes kTypes{&kClaimV1, &kClaimV2};
 };
-constexpr GoField kClaimV1Fields[] = {
-    {"status", &kStatus, false, kOmitEmpty},
-    {"preparedDevices", &kGroups, false, kOmitEmpty},
-};
+
+constexpr std::array<std::string_view, 5> kReleaseNames{"v25.3", "v25.8", "v25.12", "v0.4", "head"};
 
 }  // namespace
 
-const GoType kGoClaimV2{Kind::kStruct, nullptr, kClaimV2Fields};
-const GoType kGoClaimV1{Kind::kStruct, nullptr, kClaimV1Fields};
+bool FromText(std::string_view text, GoRelease& release) {
+  const auto found = std::ranges::find(kReleaseNames, text);
+  if (found == kReleaseNames.end()) return false;
+  release = static_cast<GoRelease>(found - kReleaseNames.begin());
+  return true;
+}
+
+std::string ToText(GoRelease release) { return std::string(kReleaseNames.at(std::to_underlying(release))); }
+
+GoClaimTypes GoClaimTypesOf(GoRelease release) {
+  switch (release) {
+    case GoRelease::kV25_3:
+      return Types<GoRelease::kV25_3>::kTypes;
+    case GoRelease::kV25_8:
+      return Types<GoRelease::kV25_8>::kTypes;
+    case GoRelease::kV25_12:
+      return Types<GoRelease::kV25_12>::kTypes;
+    case GoRelease::kV0_4:
+      return Types<GoRelease::kV0_4>::kTypes;
+    case GoRelease::kHead:
+      return Types<GoRelease::kHead>::kTypes;
+  }
+  std::unreachable();
+}
 
 }  // namespace tessera::journal

@@ -1,12 +1,16 @@
-// journal/go_checkpoint.h: the Go driver's types that its checkpoint is made of, as its HEAD (August 2026) declares them.
+// journal/go_checkpoint.h: the Go driver's types that its checkpoint is made of, as each release declares them.
 #pragma once
 
+#include "journal/checkpoint.h"
 #include "journal/go_json.h"
 
 namespace tessera::journal {
 
-// A claim's record: PreparedClaimV2 and PreparedClaimV1.
-extern const GoType kGoClaimV2;
-extern const GoType kGoClaimV1;
+// A claim's record: PreparedClaimV1 and PreparedClaimV2.
+struct GoClaimTypes {
+  const GoType* v1;
+  const GoType* v2;
+};
+GoClaimTypes GoClaimTypesOf(GoRelease release);
 
 }  // namespace tessera::journal

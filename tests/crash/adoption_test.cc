@@ -25,7 +25,9 @@ class AdoptionCrashTest : public CrashTest {
       ASSERT_TRUE(text.starts_with("# tessera: "));
       ReplaceFile(node().claim_file(subject->claim), text.substr(text.find('\n') + 1)).value();
     }
-    ReplaceFile(node().plugin_dir() / "checkpoint.json", journal::WriteCheckpoint(claims, "")).value();
+    ReplaceFile(node().plugin_dir() / "checkpoint.json",
+                journal::WriteCheckpoint(claims, "", journal::GoRelease::kHead))
+        .value();
   }
 
   // Prepares them all, and keeps what is written about them.

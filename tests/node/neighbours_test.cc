@@ -100,6 +100,21 @@ TEST(TheGoDriversClaims, BecomeOursAndTheirPodsKeepRunning) {
   EXPECT_FALSE(fs::exists(node.claim_file(claim)));
 }
 
+TEST(TheGoDriversClaims, FindAllTheirCdiDevicesAgainWhenTheFilesAreLost) {
+  Node node;
+  const auto claim = LeaveGoClaim(node, "running");
+  std::string checkpoint = ReadFile(node.plugin_dir() / "checkpoint.json").value();
+  const std::string ids = "\"CDIDeviceIDs\":[";  // Up to v25.8.1 there were two.
+  checkpoint.insert(checkpoint.find(ids) + ids.size(), "\"k8s.gpu.nvidia.com/device=gpu-0\",");
+  ASSERT_TRUE(ReplaceFile(node.plugin_dir() / "checkpoint.json", checkpoint).has_value());
+  fs::remove(node.claim_file(claim));
+  const auto plugin = node.StartReady();
+  const fs::path file = node.cdi_dir() / "k8s.gpu.nvidia.com-device_base.yaml";
+  EXPECT_TRUE(Eventually([&] { return fs::exists(file); })) << plugin->Log();
+  EXPECT_THAT(ReadFile(file).value(), HasSubstr("name: gpu-0"));
+  EXPECT_THAT(ReadFile(node.claim_file(claim)).value(), HasSubstr("/dev/nvidia0"));
+}
+
 TEST(TheGoDriversClaims, ThatWeCannotUndoAreRefusedByName) {
   Node node;
   const auto claim = LeaveGoClaim(node, "mps");

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +74,31 @@ def current_values(running: Running) -> str:
     return helm(running, "get", "values", "tessera", "--namespace", NAMESPACE, "--output", "yaml")
 
 
-def upgrade(running: Running, given: str) -> None:
-    """Installs the chart or brings it to these values; returns when every node has published its devices."""
-    where = ["--namespace", NAMESPACE, "--create-namespace", "--wait", "--timeout=120s", "--values=-"]
-    helm(running, "upgrade", "--install", "tessera", str(CHART), *where, stdin=given)
+def deploy(running: Running, given: str, *options: str) -> None:
+    """Installs the chart or brings it to these values, and does not wait for what comes of it."""
+    where = ["--namespace", NAMESPACE, "--create-namespace", "--values=-"]
+    helm(running, "upgrade", "--install", "tessera", str(CHART), *where, *options, stdin=given)
+
+
+def upgrade(running: Running, given: str, *options: str) -> None:
+    """The same; returns when every node has published its devices."""
+    deploy(running, given, "--wait", "--timeout=120s", *options)
     wait_for_slices(running)
+
+
+def uninstall(running: Running) -> None:
+    helm(running, "uninstall", "tessera", "--namespace", NAMESPACE, "--wait")
+
+
+@contextmanager
+def absent(running: Running) -> Iterator[None]:
+    """Uninstalled for as long as this lasts; then installed with the values that it had."""
+    given = current_values(running)
+    uninstall(running)
+    try:
+        yield
+    finally:
+        upgrade(running, given)
 
 
 def wait_for_slices(running: Running, timeout: float = 60) -> None:

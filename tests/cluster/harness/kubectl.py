@@ -37,6 +37,10 @@ class Kubectl:
         """YAML text, one object or several."""
         self("apply", "--server-side", "-f", "-", stdin=as_yaml(manifest))
 
+    def create(self, made: Object) -> None:
+        """For what is named by the API server; apply() cannot."""
+        self("create", "-f", "-", stdin=as_yaml(made))
+
     def refusal(self, manifest: Manifest) -> str:
         """What the API server says against this manifest; an error when it takes it."""
         try:

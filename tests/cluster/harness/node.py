@@ -57,6 +57,11 @@ class Node:
         return self.cluster.driver_root(self.spec)
 
     @property
+    def root(self) -> Path:
+        """The node's files, and sockets, as the machine reaches them. Links with absolute targets lead out of it."""
+        return Path(f"/proc/{self._init()}/root")
+
+    @property
     def kubelet(self) -> Service:
         return Service(self.cluster.node_dir(self.spec), "kubelet")
 
@@ -71,11 +76,8 @@ class Node:
 
     def enter_command(self) -> list[str]:
         """The words in front of a command that is to run in the node."""
-        pid = processes.find_init(self.cluster.dir, self.name)
-        if pid is None:
-            raise ClusterError(f"{self.name} is not running; see {self.cluster.log / f'{self.name}.log'}")
         kinds = ("--mount", "--net", "--pid", "--uts", "--ipc")
-        return ["nsenter", f"--target={pid}", *kinds, "--wdns=/", "--", "env", "-i", *_INSIDE]
+        return ["nsenter", f"--target={self._init()}", *kinds, "--wdns=/", "--", "env", "-i", *_INSIDE]
 
     def run(self, *command: str, stdin: str | None = None, timeout: float = 60) -> str:
         return run([*self.enter_command(), *command], stdin=stdin, timeout=timeout)
@@ -105,6 +107,16 @@ class Node:
 
     def images(self) -> list[str]:
         return self.run(*_ctr("images", "list", "--quiet")).split()
+
+    def kill_container(self, container_id: str) -> None:
+        """As a crash of its first process; `container_id` as a pod's status has it."""
+        self.run(*_ctr("tasks", "kill", "--signal=SIGKILL", container_id.removeprefix("containerd://")))
+
+    def _init(self) -> int:
+        pid = processes.find_init(self.cluster.dir, self.name)
+        if pid is None:
+            raise ClusterError(f"{self.name} is not running; see {self.cluster.log / f'{self.name}.log'}")
+        return pid
 
     def _outside(self, inside: Path) -> Path:
         return self.cluster.node_dir(self.spec) / inside.relative_to("/")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 TOP = Path(__file__).parents[3]
 DIRECTORY = TOP / "build" / "cluster"
-SIMULATOR = TOP / "build" / "bin" / "tessera-sim"
+PROGRAMS = TOP / "build" / "bin"
+SIMULATOR = PROGRAMS / "tessera-sim"
 CHART = TOP / "deploy" / "helm" / "tessera"
 IMAGES = TOP / "build" / "image"
 PROFILES = "dgx-h100 dgx-a100-mig"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "nvml/caller.h"
 #include "nvml/facts.h"
-#include "nvml/read.h"
 
 namespace tessera::nvml {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -52,7 +53,12 @@ class Caller {
     gpu_ = gpu;
     gaps_ = &gaps;
     lost_ = false;
+    until_ = std::chrono::steady_clock::time_point::max();
   }
+
+  // From then on no more calls are made until About(): a GPU that is slow in each of a hundred calls must not make all
+  // the others wait.
+  void Until(std::chrono::steady_clock::time_point until) { until_ = until; }
 
   // Runs one NVML function. Absent: the driver lacks it, or says that this GPU has no such thing.
   template <Fn fn, class... Args>
@@ -74,6 +80,10 @@ class Caller {
     }
     const auto function = api_.Get<fn>();
     if (function == nullptr) return abi::kFunctionNotFound;
+    if (until_ < std::chrono::steady_clock::now()) {
+      Note(fn, "not asked: the GPU takes too long to answer");
+      return kAvoided;
+    }
     const CallScope scope(progress_, fn, gpu_);
     const abi::Return code = function(args...);
     lost_ = lost_ || code == abi::kGpuIsLost;
@@ -121,6 +131,7 @@ class Caller {
   std::uint32_t gpu_ = Progress::kNoGpu;
   std::vector<Gap>* gaps_ = nullptr;
   bool lost_ = false, driver_gone_ = false;
+  std::chrono::steady_clock::time_point until_ = std::chrono::steady_clock::time_point::max();
 };
 
 // A C string in a fixed buffer, whether or not the library ended it.

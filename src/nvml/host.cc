@@ -10,6 +10,7 @@
 #include "json/decode.h"
 #include "nvml/library.h"
 #include "nvml/read.h"
+#include "nvml/watch.h"
 #include "nvml/wire.h"
 
 namespace tessera::nvml {
@@ -34,7 +35,7 @@ Result<MachineFacts> ReadThrough(const Library& library, const std::vector<Avoid
 }
 
 // From the library at hand; when that fails the driver may have been replaced, so from whichever is found now.
-Result<MachineFacts> Read(const ReadRequest& request, std::optional<Library>& library, Progress& progress) {
+Result<MachineFacts> Read(const HostRequest& request, std::optional<Library>& library, Progress& progress) {
   if (library) {
     if (auto facts = ReadThrough(*library, request.avoid, progress); facts.has_value()) return facts;
     library.reset();
@@ -50,11 +51,6 @@ Result<MachineFacts> Read(const ReadRequest& request, std::optional<Library>& li
   return facts;
 }
 
-Result<ReadRequest> ParseRequest(std::string_view message) {
-  TESSERA_ASSIGN(const json::Value value, json::ParseJson(message));
-  return json::Decode<ReadRequest>(value);
-}
-
 int Serve(Progress& progress, std::chrono::milliseconds idle) {
   Receiver receiver(kHostSocket);
   std::optional<Library> library;
@@ -62,6 +58,7 @@ int Serve(Progress& progress, std::chrono::milliseconds idle) {
     const auto message = receiver.Receive(idle);
     if (!message.has_value() || !message->has_value()) return 0;  // The agent is gone, or needs us no more.
     const auto request = ParseRequest(**message);
+    if (request.has_value() && request->watch_period_ms) return Watch(*request, receiver, progress);
     const auto facts = request.has_value() ? Read(*request, library, progress) : std::unexpected(request.error());
     ReadAnswer answer;
     if (facts.has_value()) {

@@ -43,7 +43,7 @@ bool HostedLibrary::ChangedShape(const MachineFacts& facts) {
 Result<std::optional<MachineFacts>> HostedLibrary::ReadOnce(steady_clock::time_point deadline) {
   hosts_.Reap();  // It left while nobody needed it.
   if (!hosts_.host()) TESSERA_TRY(hosts_.Start(options_));
-  ReadRequest request;
+  HostRequest request;
   for (const auto& root : options_.driver_roots) request.driver_roots.push_back(root.string());
   request.avoid = blame_.Avoids();
 

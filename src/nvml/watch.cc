@@ -21,7 +21,6 @@ using Time = steady_clock::time_point;
 constexpr milliseconds kBetweenBatches{100};     // Events that come faster are sent together.
 constexpr milliseconds kBetweenReadings{1'000};  // However many events ask for one.
 constexpr milliseconds kLongestPause{1'000};     // After errors of the event wait.
-constexpr int kMostAtOnce = 10'000;              // Events taken before anything else has its turn.
 constexpr std::size_t kMostUnread = 64 << 10;    // An agent that is this far behind is sent nothing.
 
 // One host at work.
@@ -73,19 +72,22 @@ class Watching {
     return true;
   }
 
-  // Waits until something happens or a reading is due, and takes all that has happened.
+  // Waits until something happens or a reading is due, and takes what has happened; not for long, however fast it comes.
   void TakeEvents() {
-    for (int taken = 0; taken < kMostAtOnce; ++taken) {
-      const Time now = steady_clock::now();
-      if (now < not_before_) return;
-      GpuEvent event;
-      const abi::Return code = session_.Wait(taken > 0 ? milliseconds(0) : Patience(now), event);
-      if (code != abi::kSuccess && code != abi::kTimeout) return Heed(code);
+    const Time now = steady_clock::now();
+    if (now < not_before_) return;
+    GpuEvent event;
+    abi::Return code = session_.Wait(Patience(now), event);
+    const Time enough = steady_clock::now() + kBetweenBatches;
+    while (code == abi::kSuccess) {
       pause_ = milliseconds(0);
-      if (code == abi::kTimeout) return;
       batch_.Add(event);
       if (event.type != abi::kEventSingleBitEcc) ReadSoon();
+      if (steady_clock::now() >= enough) return;
+      code = session_.Wait(milliseconds(0), event);
     }
+    if (code != abi::kTimeout) return Heed(code);
+    pause_ = milliseconds(0);
   }
 
   milliseconds Patience(Time now) const {

@@ -1,6 +1,7 @@
 #include "nvml/watch_session.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "nvml/read_vitals.h"
 #include "nvml/vet.h"
@@ -122,7 +123,7 @@ abi::Return WatchSession::Wait(std::chrono::milliseconds timeout, GpuEvent& even
   abi::EventData data{};
   const abi::Return code =
       call.Raw<Fn::nvmlEventSetWait_v2>(set_, &data, static_cast<unsigned>(std::max<std::int64_t>(timeout.count(), 0)));
-  if (code == abi::kSuccess && (data.eventType & kWatchedEvents) == 0) {
+  if (code == abi::kSuccess && (!std::has_single_bit(data.eventType) || (data.eventType & kWatchedEvents) == 0)) {
     call.Note(Fn::nvmlEventSetWait_v2, "answered with garbage");
     return abi::kUnknown;
   }

@@ -79,11 +79,13 @@ int Watcher::host_pid() const {
 Result<std::optional<Observation>> Watcher::Next(Time until) {
   for (;;) {
     const Orders orders = TakeOrders();
-    if (orders.restart || orders.released) EndHost(milliseconds(0));
+    if (orders.restart || orders.released) {
+      EndHost(milliseconds(0));
+      retry_at_ = {};  // What comes next is a new beginning.
+    }
     if (orders.restart) {
       blame_.Clear();
       identities_.Clear();
-      retry_at_ = {};
     }
     if (orders.interrupt) return std::nullopt;
     const Time now = steady_clock::now();

@@ -21,7 +21,6 @@ namespace abi = nvml::abi;
 using nvml::GpuVitals;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-using ::testing::Contains;
 using ::testing::HasSubstr;
 
 // Whether a gap names the function, and why it has no answer.

@@ -25,6 +25,7 @@
 #include "nvml/host.h"
 #include "nvml/hosted_library.h"
 #include "nvml/locate.h"
+#include "nvml/read.h"
 
 namespace {
 std::atomic<std::size_t> allocations = 0;

@@ -153,6 +153,7 @@ struct Gpu {
   std::vector<GpuInstance> instances;
   unsigned temperature = 35;
   unsigned power_mw = 0;
+  unsigned utilization = 0;                      // Percent.
   std::uint64_t clocks_event_reasons = 1;        // Idle.
   unsigned pcie_generation = 0, pcie_width = 0;  // Current; 0: the model's.
   unsigned pcie_replays = 0;
@@ -160,7 +161,8 @@ struct Gpu {
   std::uint64_t memory_used = 0;
   EccCounters ecc;
   RemappedRows remapped;
-  unsigned retired_pages = 0;
+  unsigned retired_pages = 0;             // For a double-bit error …
+  unsigned retired_pages_single_bit = 0;  // … and for many single-bit ones.
   bool retired_pending = false;
   std::vector<NvLink> links;
   std::optional<Fabric> fabric;
@@ -381,6 +383,7 @@ void Describe(F& f, Gpu& g) {
   f.Optional("instances", g.instances);
   f.Optional("temperature", g.temperature);
   f.Optional("powerMilliwatts", g.power_mw);
+  f.Optional("utilization", g.utilization);
   f.Optional("clocksEventReasons", g.clocks_event_reasons);
   f.Optional("pcieGeneration", g.pcie_generation);
   f.Optional("pcieWidth", g.pcie_width);
@@ -390,6 +393,7 @@ void Describe(F& f, Gpu& g) {
   f.Optional("ecc", g.ecc);
   f.Optional("remapped", g.remapped);
   f.Optional("retiredPages", g.retired_pages);
+  f.Optional("retiredPagesSingleBit", g.retired_pages_single_bit);
   f.Optional("retiredPending", g.retired_pending);
   f.Optional("links", g.links);
   f.Optional("fabric", g.fabric);

@@ -69,7 +69,7 @@ constexpr Field kFields[] = {
     {4, 0, [](const View& v, unsigned) { return If(v.model.ecc, U64(v.gpu.ecc.uncorrected_volatile)); }},
     {5, 0, [](const View& v, unsigned) { return If(v.model.ecc, U64(v.gpu.ecc.corrected_aggregate)); }},
     {6, 0, [](const View& v, unsigned) { return If(v.model.ecc, U64(v.gpu.ecc.uncorrected_aggregate)); }},
-    {29, 0, [](const View& v, unsigned) { return If(v.model.page_retirement, U64(0)); }},
+    {29, 0, [](const View& v, unsigned) { return If(v.model.page_retirement, U64(v.gpu.retired_pages_single_bit)); }},
     {30, 0, [](const View& v, unsigned) { return If(v.model.page_retirement, U64(v.gpu.retired_pages)); }},
     {31, 0, [](const View& v, unsigned) { return If(v.model.page_retirement, U64(v.gpu.retired_pending ? 1 : 0)); }},
     {74, 0, Missing},  // 74 to 81: throttle times.

@@ -6,18 +6,15 @@
 namespace tessera::sim::library {
 namespace {
 
-constexpr unsigned kCorrected = 0, kUncorrected = 1;      // nvmlMemoryErrorType_t
-constexpr unsigned kVolatile = 0, kAggregate = 1;         // nvmlEccCounterType_t
 constexpr unsigned kLocationDram = 2, kLocationLast = 7;  // nvmlMemoryLocation_t
-constexpr unsigned kCauseDoubleBit = 1;                   // nvmlPageRetirementCause_t
 constexpr unsigned kAllClocksReasons = 0x1FF;
 
 Outcome<unsigned long long> EccErrors(const View& v, unsigned type, unsigned counter) {
-  if (type > kUncorrected || counter > kAggregate) return Fail(kInvalidArgument);
+  if (type > kErrorUncorrected || counter > kCounterAggregate) return Fail(kInvalidArgument);
   if (!v.model.ecc) return Fail(kNotSupported);
   const EccCounters& ecc = v.gpu.ecc;
-  if (type == kCorrected) return counter == kVolatile ? ecc.corrected_volatile : ecc.corrected_aggregate;
-  return counter == kVolatile ? ecc.uncorrected_volatile : ecc.uncorrected_aggregate;
+  if (type == kErrorCorrected) return counter == kCounterVolatile ? ecc.corrected_volatile : ecc.corrected_aggregate;
+  return counter == kCounterVolatile ? ecc.uncorrected_volatile : ecc.uncorrected_aggregate;
 }
 
 // The simulator counts all errors in DRAM. A MIG device has only the volatile uncorrected ones elsewhere.
@@ -25,7 +22,7 @@ Outcome<unsigned long long> LocatedErrors(const View& v, unsigned type, unsigned
   if (location > kLocationLast) return Fail(kInvalidArgument);
   const auto errors = EccErrors(v, type, counter);
   if (!errors.has_value()) return Fail(errors.error());
-  if (v.is_mig() && (type != kUncorrected || counter != kVolatile || location == kLocationDram)) {
+  if (v.is_mig() && (type != kErrorUncorrected || counter != kCounterVolatile || location == kLocationDram)) {
     return Fail(kNotSupported);
   }
   return location == kLocationDram ? *errors : 0;
@@ -37,9 +34,10 @@ bool TellsRemapping(const View& v) { return v.model.row_remapping && v.gpu.insta
 // Addresses that look like such: one page of 64 KiB after the other.
 Outcome<std::vector<unsigned long long>> RetiredPages(const View& v, unsigned cause) {
   if (!v.model.page_retirement) return Fail(kNotSupported);
-  if (cause > kCauseDoubleBit) return Fail(kInvalidArgument);
+  if (cause > kRetiredForDoubleBit) return Fail(kInvalidArgument);
+  const unsigned count = cause == kRetiredForDoubleBit ? v.gpu.retired_pages : v.gpu.retired_pages_single_bit;
   std::vector<unsigned long long> pages;
-  for (unsigned i = 0; cause == kCauseDoubleBit && i < v.gpu.retired_pages; ++i) pages.push_back((i + 1ULL) << 16U);
+  for (unsigned i = 0; i < count; ++i) pages.push_back((i + 1ULL) << 16U);
   return pages;
 }
 
@@ -77,11 +75,11 @@ NVML(nvmlDeviceGetMemoryErrorCounter, Device device, unsigned type, unsigned cou
 
 NVML(nvmlDeviceClearEccErrorCounts, Device device, unsigned counter) {
   return Change(__func__, device, [&](Target& t) {
-    if (counter > kAggregate) return kInvalidArgument;
+    if (counter > kCounterAggregate) return kInvalidArgument;
     if (!t.model.ecc) return kNotSupported;
     EccCounters& ecc = t.gpu.ecc;
-    (counter == kVolatile ? ecc.corrected_volatile : ecc.corrected_aggregate) = 0;
-    (counter == kVolatile ? ecc.uncorrected_volatile : ecc.uncorrected_aggregate) = 0;
+    (counter == kCounterVolatile ? ecc.corrected_volatile : ecc.corrected_aggregate) = 0;
+    (counter == kCounterVolatile ? ecc.uncorrected_volatile : ecc.uncorrected_aggregate) = 0;
     return kSuccess;
   });
 }
@@ -231,11 +229,11 @@ NVML(nvmlDeviceGetSupportedClocksThrottleReasons, Device device, unsigned long l
   return Answer(__func__, device, reasons, [](const View&) { return kAllClocksReasons; });
 }
 
-// Nothing computes here.
+// Nothing computes here: what `load` said.
 NVML(nvmlDeviceGetUtilizationRates, Device device, Utilization* utilization) {
   return Answer(__func__, device, utilization, [](const View& v) -> Outcome<Utilization> {
     if (v.gpu.mig_mode == 1) return Fail(kNotSupported);
-    return Utilization{};
+    return Utilization{.gpu = v.gpu.utilization, .memory = 0};
   });
 }
 

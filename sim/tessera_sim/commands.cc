@@ -12,15 +12,7 @@ namespace {
 namespace abi = nvml::abi;
 
 constexpr std::uint64_t kXidFallenOffTheBus = 79;
-constexpr std::uint64_t kThermalReasons = 0x8 | 0x40;  // Hardware slowdown, because of heat.
-
-Result<void> Emit(Store& store, const Gpu& gpu, std::uint64_t type, std::uint64_t data = 0) {
-  Event event;
-  event.minor = gpu.minor;
-  event.type = type;
-  event.data = data;
-  return store.Emit(event);
-}
+constexpr std::uint64_t kThermalReasons = abi::kClocksHardwareSlowdown | abi::kClocksHardwareThermal;
 
 // "0000:0F:00.0" and NVML's "00000000:0F:00.0" as state.json has it.
 std::string NormalBusId(std::string_view text) {
@@ -120,6 +112,14 @@ Result<std::unique_ptr<Store>> OpenStore(const Path& root) {
                      Format("make it one: tessera-sim create --profile NAME --root {}", root.string()));
   }
   return Store::Open(root);
+}
+
+Result<void> Emit(Store& store, const Gpu& gpu, std::uint64_t type, std::uint64_t data) {
+  Event event;
+  event.minor = gpu.minor;
+  event.type = type;
+  event.data = data;
+  return store.Emit(event);
 }
 
 std::string Label(const Gpu& gpu) { return Format("GPU {} ({})", gpu.minor, gpu.bus_id); }
@@ -228,6 +228,12 @@ Output Reset(const Path& root, const std::string& gpu) {
     found.remapped.pending = false;
     found.retired_pending = false;
     found.recovery_action = 0;
+    found.utilization = 0;
+    found.clocks_event_reasons = abi::kClocksIdle;
+    found.pcie_generation = found.pcie_width = 0;
+    for (NvLink& link : found.links) {
+      link.replay_errors = link.recovery_errors = link.crc_flit_errors = link.crc_data_errors = link.ecc_errors = 0;
+    }
     return {};
   };
   TESSERA_ASSIGN(const Gpu now, ChangeGpu(*store, gpu, change));

@@ -47,8 +47,8 @@ Output Find(const Path& root, const std::string& gpu);
 // Out of the machine and back in.
 Output Unplug(const Path& root, const std::string& gpu);
 Output Plug(const Path& root, const std::string& gpu);
-// Refused while it has processes. Pending MIG mode takes effect; instances, volatile counters, a pending row remap, the
-// recovery advice and the loss of the GPU are gone.
+// Refused while it has processes. Pending MIG mode takes effect; instances, volatile counters, NVLink's errors, a pending
+// row remap, slow clocks and a slow PCIe link, the recovery advice and the loss of the GPU are gone.
 Output Reset(const Path& root, const std::string& gpu);
 Output UnloadDriver(const Path& root);
 // `version`: of the kernel module from now on; the library keeps its own, so that the two may disagree.
@@ -57,6 +57,37 @@ Output ReloadDriver(const Path& root, const std::string& version);
 Output SetNvLink(const Path& root, const std::string& gpu, const std::string& link, bool up);
 // "remapped.pending=true", "links[3].crcFlitErrors=7": fields of Gpu as state.json spells them, values in YAML.
 Output Set(const Path& root, const std::string& gpu, const std::vector<std::string>& assignments);
+
+// ---- signal_commands.cc: what a sick GPU shows. Numbers of errors, rows and pages are added to what there is.
+
+struct RemapOptions {
+  unsigned corrected = 0, uncorrected = 0;  // Rows; they are reported with Xid 63 …
+  bool pending = false, failed = false;     // … and a failure with Xid 64.
+};
+Output Remap(const Path& root, const std::string& gpu, const RemapOptions& options);
+struct RetireOptions {
+  unsigned single_bit = 0, double_bit = 0;
+  bool pending = false;
+};
+Output Retire(const Path& root, const std::string& gpu, const RetireOptions& options);
+struct LinkErrorOptions {
+  std::uint64_t replay = 0, recovery = 0, crc = 0;
+};
+Output LinkErrors(const Path& root, const std::string& gpu, unsigned link, const LinkErrorOptions& options);
+// `why`: none, thermal, software-thermal, power-brake or power-cap.
+Output Slowdown(const Path& root, const std::string& gpu, const std::string& why);
+Output Load(const Path& root, const std::string& gpu, unsigned percent);
+// 0: as good as it can be.
+Output Pcie(const Path& root, const std::string& gpu, std::optional<unsigned> generation,
+            std::optional<unsigned> width);
+struct FabricOptions {
+  std::optional<unsigned> state, status, health_mask;
+};
+Output SetFabric(const Path& root, const std::string& gpu, const FabricOptions& options);
+// The driver's recovery action: none, reset, reboot, drain-p2p or drain-and-reset. Reported, with Xid 154.
+Output Advise(const Path& root, const std::string& gpu, const std::string& action);
+// Every call about the GPU takes this long, until `fault clear`.
+Output Hang(const Path& root, const std::string& gpu, double seconds);
 
 // ---- mig_commands.cc
 
@@ -90,6 +121,8 @@ Result<std::unique_ptr<Store>> OpenStore(const Path& root);
 Result<Gpu*> FindGpu(Machine& machine, std::string_view name);
 // Changes one GPU under the store's lock. Gives back the GPU as it is now.
 Result<Gpu> ChangeGpu(Store& store, std::string_view name, const std::function<Result<void>(Machine&, Gpu&)>& change);
+// Sends an event of the GPU as a whole.
+Result<void> Emit(Store& store, const Gpu& gpu, std::uint64_t type, std::uint64_t data = 0);
 // "GPU 3 (0000:4e:00.0)", for messages.
 std::string Label(const Gpu& gpu);
 

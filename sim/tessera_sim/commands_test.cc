@@ -118,6 +118,87 @@ TEST_F(CommandsTest, AResetCures) {
   EXPECT_EQ(Reset(root(), "1").error().code(), "GpuInUse");
 }
 
+TEST_F(CommandsTest, AResetEndsWhatSlowsDown) {
+  Use("dgx-h100");
+  ASSERT_TRUE(LinkErrors(root(), "0", 2, {.replay = 1, .recovery = 2, .crc = 3}));
+  ASSERT_TRUE(Slowdown(root(), "0", "power-brake"));
+  ASSERT_TRUE(Pcie(root(), "0", 1, 4));
+  ASSERT_TRUE(Load(root(), "0", 50));
+  ASSERT_TRUE(Reset(root(), "0"));
+  EXPECT_EQ(Now("0").links[2].crc_flit_errors, 0U);
+  EXPECT_EQ(Now("0").clocks_event_reasons, 0x1U);
+  EXPECT_EQ(Now("0").pcie_width, 0U);
+  EXPECT_EQ(Now("0").utilization, 0U);
+}
+
+TEST_F(CommandsTest, RepairsOfMemoryAddUpAndReport) {
+  Use("mixed");
+  ASSERT_TRUE(Remap(root(), "0", {.corrected = 1, .uncorrected = 2, .pending = true}));
+  EXPECT_EQ(Remap(root(), "0", {.failed = true}).value(),
+            Label(Now("0")) + ": 3 rows remapped, one pending, one failed\n");
+  EXPECT_THAT(Events(), ElementsAre("0 0x8 63", "0 0x8 64"));
+  EXPECT_THAT(Failure(Retire(root(), "0", {})), HasSubstr("has no page retirement"));
+
+  Use("t4");
+  EXPECT_THAT(Failure(Remap(root(), "0", {})), HasSubstr("has no row remapping"));
+  ASSERT_TRUE(Retire(root(), "0", {.single_bit = 2, .double_bit = 1, .pending = true}));
+  EXPECT_EQ(Now("0").retired_pages_single_bit, 2U);
+  EXPECT_EQ(Now("0").retired_pages, 1U);
+  EXPECT_TRUE(Now("0").retired_pending);
+}
+
+TEST_F(CommandsTest, LinksCountErrors) {
+  Use("dgx-h100");
+  ASSERT_TRUE(LinkErrors(root(), "0", 2, {.replay = 1, .recovery = 2, .crc = 3}));
+  EXPECT_EQ(LinkErrors(root(), "0", 2, {.crc = 4}).value(),
+            Label(Now("0")) + ": NVLink 2 counts 1 replays, 2 recoveries, 7 CRC errors\n");
+  EXPECT_THAT(Failure(LinkErrors(root(), "0", 18, {})), HasSubstr("has no NVLink 18"));
+}
+
+TEST_F(CommandsTest, SlowdownsReplaceEachOther) {
+  Use("mixed");
+  ASSERT_TRUE(Slowdown(root(), "0", "thermal"));
+  EXPECT_EQ(Now("0").clocks_event_reasons, 0x49U);
+  ASSERT_TRUE(Slowdown(root(), "0", "power-cap"));
+  EXPECT_EQ(Now("0").clocks_event_reasons, 0x5U);
+  ASSERT_TRUE(Load(root(), "0", 80));
+  EXPECT_EQ(Now("0").clocks_event_reasons, 0x4U) << "busy is not idle";
+  ASSERT_TRUE(Slowdown(root(), "0", "none"));
+  EXPECT_EQ(Now("0").clocks_event_reasons, 0U);
+  EXPECT_THAT(Failure(Slowdown(root(), "0", "laziness")), HasSubstr("one of: none, thermal"));
+}
+
+TEST_F(CommandsTest, ThePcieLinkGetsWorseAndWellAgain) {
+  Use("dgx-h100");
+  EXPECT_THAT(Pcie(root(), "0", std::nullopt, 4).value(), HasSubstr("generation 5 of 5, width 4 of 16"));
+  EXPECT_THAT(Pcie(root(), "0", 1, std::nullopt).value(), HasSubstr("generation 1 of 5, width 4 of 16"));
+  EXPECT_THAT(Pcie(root(), "0", 0, 0).value(), HasSubstr("generation 5 of 5, width 16 of 16"));
+}
+
+TEST_F(CommandsTest, TheFabricIsWhatOneSays) {
+  Use("dgx-h100");
+  ASSERT_TRUE(SetFabric(root(), "0", {.state = 2}));
+  ASSERT_TRUE(SetFabric(root(), "0", {.health_mask = 0x1A9}));
+  EXPECT_EQ(Now("0").fabric->state, 2U);
+  EXPECT_EQ(Now("0").fabric->health_mask, 0x1A9U);
+  Use("l4");
+  EXPECT_THAT(Failure(SetFabric(root(), "0", {.state = 2})), HasSubstr("has no fabric"));
+}
+
+TEST_F(CommandsTest, AdviceIsReportedWhenItChanges) {
+  Use("mixed");
+  ASSERT_TRUE(Advise(root(), "0", "reboot"));
+  ASSERT_TRUE(Advise(root(), "0", "reboot"));
+  EXPECT_EQ(Now("0").recovery_action, 2U);
+  EXPECT_THAT(Events(), ElementsAre("0 0x8000 2", "0 0x8 154"));
+}
+
+TEST_F(CommandsTest, AGpuThatHangsDoesSoInEveryCall) {
+  Use("mixed");
+  ASSERT_TRUE(Hang(root(), "0", 30));
+  EXPECT_EQ((*store_->Read())->faults, (std::vector<Fault>{{.function = "*", .minor = 0, .hang_ms = 30'000}}));
+}
+
 TEST_F(CommandsTest, FreshDriverForgets) {
   Use("mixed");
   ASSERT_TRUE(Ecc(root(), "0", 1, 0));

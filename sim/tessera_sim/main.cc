@@ -110,6 +110,75 @@ void AddErrors(CLI::App& app, Program& program) {
   heat->add_option("celsius", o->celsius, "Degrees")->required()->type_name("C");
 }
 
+void AddMemorySignals(CLI::App& app, Program& program) {
+  struct Options {
+    std::string gpu;
+    RemapOptions remap;
+    RetireOptions retire;
+  };
+  const auto o = std::make_shared<Options>();
+  CLI::App* remap = AddRooted(app, program, "remap", "Remap rows of memory, and report it",
+                              [&program, o] { return Remap(program.root, o->gpu, o->remap); });
+  AddGpu(remap, o->gpu)->required();
+  remap->add_option("--corrected", o->remap.corrected, "How many more, for corrected errors")->type_name("N");
+  remap->add_option("--uncorrected", o->remap.uncorrected, "How many more, for uncorrected errors")->type_name("N");
+  remap->add_flag("--pending", o->remap.pending, "One waits for a reset");
+  remap->add_flag("--failed", o->remap.failed, "One could not be remapped");
+  CLI::App* retire = AddRooted(app, program, "retire", "Retire pages of memory (boards before Ampere)",
+                               [&program, o] { return Retire(program.root, o->gpu, o->retire); });
+  AddGpu(retire, o->gpu)->required();
+  retire->add_option("--single-bit", o->retire.single_bit, "How many more, for many single-bit errors")->type_name("N");
+  retire->add_option("--double-bit", o->retire.double_bit, "How many more, for a double-bit error")->type_name("N");
+  retire->add_flag("--pending", o->retire.pending, "One waits for a reset");
+}
+
+void AddSignals(CLI::App& app, Program& program) {
+  struct Options {
+    std::string gpu, word;
+    unsigned link = 0, percent = 0;
+    LinkErrorOptions errors;
+    std::optional<unsigned> generation, width;
+    FabricOptions fabric;
+    double seconds = 0;
+  };
+  const auto o = std::make_shared<Options>();
+  const auto add = [&](const std::string& name, const std::string& what, std::function<Output()> run) {
+    CLI::App* command = AddRooted(app, program, name, what, std::move(run));
+    AddGpu(command, o->gpu)->required();
+    return command;
+  };
+  CLI::App* errors = add("nvlink-errors", "Count errors of an NVLink",
+                         [&program, o] { return LinkErrors(program.root, o->gpu, o->link, o->errors); });
+  errors->add_option("--link", o->link, "Its number")->required()->type_name("N");
+  errors->add_option("--replay", o->errors.replay, "How many more")->type_name("N");
+  errors->add_option("--recovery", o->errors.recovery, "How many more")->type_name("N");
+  errors->add_option("--crc", o->errors.crc, "How many more")->type_name("N");
+  add("slowdown", "Slow the clocks down, or not", [&program, o] { return Slowdown(program.root, o->gpu, o->word); })
+      ->add_option("why", o->word, "none, thermal, software-thermal, power-brake or power-cap")
+      ->required();
+  add("load", "Say how busy a GPU is", [&program, o] { return Load(program.root, o->gpu, o->percent); })
+      ->add_option("percent", o->percent, "0 to 100")
+      ->required()
+      ->check(CLI::Range(0, 100));
+  CLI::App* pcie = add("pcie", "Make the PCIe link slower or narrower",
+                       [&program, o] { return Pcie(program.root, o->gpu, o->generation, o->width); });
+  pcie->add_option("--generation", o->generation, "0: the best it can")->type_name("N");
+  pcie->add_option("--width", o->width, "0: the best it can")->type_name("N");
+  CLI::App* fabric = add("fabric", "Set what the GPU knows of its fabric",
+                         [&program, o] { return SetFabric(program.root, o->gpu, o->fabric); });
+  fabric->add_option("--state", o->fabric.state, "1 not started, 2 in progress, 3 completed")->type_name("N");
+  fabric->add_option("--status", o->fabric.status, "NVML's code, in state 3")->type_name("N");
+  fabric->add_option("--health-mask", o->fabric.health_mask, "NVML's bits; 0x1AA is all clear")->type_name("N");
+  add("advise", "Change the recovery action that the driver advises, and report it",
+      [&program, o] { return Advise(program.root, o->gpu, o->word); })
+      ->add_option("action", o->word, "none, reset, reboot, drain-p2p or drain-and-reset")
+      ->required();
+  add("hang", "Let every call about a GPU take long", [&program, o] { return Hang(program.root, o->gpu, o->seconds); })
+      ->add_option("seconds", o->seconds, "How long")
+      ->required()
+      ->check(CLI::Range(0.0, 86400.0));
+}
+
 using OnGpu = Output (*)(const Path&, const std::string&);
 
 void AddPresence(CLI::App& app, Program& program) {
@@ -217,7 +286,9 @@ int Run(int argc, char** argv) {
   Program program;
   CLI::App app("Makes simulated machines with NVIDIA GPUs, and changes them while programs use them.", "tessera-sim");
   app.require_subcommand(1);
-  for (const auto add : {AddMachines, AddErrors, AddPresence, AddDriver, AddMig, AddFaults, AddRest}) add(app, program);
+  for (const auto add :
+       {AddMachines, AddErrors, AddMemorySignals, AddSignals, AddPresence, AddDriver, AddMig, AddFaults, AddRest})
+    add(app, program);
   app.footer(kExamples);  // Last: commands added later would inherit it.
   try {
     app.parse(argc, argv);

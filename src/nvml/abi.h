@@ -286,6 +286,28 @@ struct EventData {
 };
 static_assert(sizeof(EventData) == 32 && offsetof(EventData, gpuInstanceId) == 24);
 
+// What tells errors apart: nvmlMemoryErrorType_t, nvmlEccCounterType_t, nvmlPageRetirementCause_t,
+// nvmlNvLinkErrorCounter_t.
+inline constexpr unsigned kErrorCorrected = 0;
+inline constexpr unsigned kErrorUncorrected = 1;
+inline constexpr unsigned kCounterVolatile = 0;   // Since the driver was loaded.
+inline constexpr unsigned kCounterAggregate = 1;  // Since the board was made.
+inline constexpr unsigned kRetiredForSingleBit = 0;
+inline constexpr unsigned kRetiredForDoubleBit = 1;
+inline constexpr unsigned kLinkReplayErrors = 0;
+inline constexpr unsigned kLinkRecoveryErrors = 1;
+inline constexpr unsigned kLinkCrcFlitErrors = 2;
+
+inline constexpr unsigned kSensorGpu = 0;  // nvmlTemperatureSensors_t
+
+// nvmlClocksEventReasons: why clocks are lower than asked for.
+inline constexpr unsigned long long kClocksIdle = 0x1;
+inline constexpr unsigned long long kClocksSoftwarePowerCap = 0x4;
+inline constexpr unsigned long long kClocksHardwareSlowdown = 0x8;
+inline constexpr unsigned long long kClocksSoftwareThermal = 0x20;
+inline constexpr unsigned long long kClocksHardwareThermal = 0x40;
+inline constexpr unsigned long long kClocksHardwarePowerBrake = 0x80;
+
 struct SystemEventSetRequest {  // Create and Free
   unsigned version;
   SystemEventSet set;

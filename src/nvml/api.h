@@ -13,8 +13,8 @@
 
 namespace tessera::nvml {
 
-// X(name, signature): in the order of nvml-abi's catalogue.
-#define TESSERA_NVML_FUNCTIONS(X)                                                                          \
+// X(name, signature): what the inventory asks (read.h) …
+#define TESSERA_NVML_INVENTORY_FUNCTIONS(X)                                                                \
   X(nvmlInitWithFlags, abi::Return(unsigned))                                                              \
   X(nvmlInit_v2, abi::Return())                                                                            \
   X(nvmlShutdown, abi::Return())                                                                           \
@@ -55,6 +55,28 @@ namespace tessera::nvml {
   X(nvmlDeviceGetGpuInstanceById, abi::Return(abi::Device, unsigned, abi::GpuInstance*))                   \
   X(nvmlGpuInstanceGetInfo, abi::Return(abi::GpuInstance, abi::GpuInstanceInfo*))
 
+// … and what the watcher asks besides (watch_session.h).
+#define TESSERA_NVML_WATCH_FUNCTIONS(X)                                                              \
+  X(nvmlEventSetCreate, abi::Return(abi::EventSet*))                                                 \
+  X(nvmlEventSetFree, abi::Return(abi::EventSet))                                                    \
+  X(nvmlEventSetWait_v2, abi::Return(abi::EventSet, abi::EventData*, unsigned))                      \
+  X(nvmlDeviceGetSupportedEventTypes, abi::Return(abi::Device, unsigned long long*))                 \
+  X(nvmlDeviceRegisterEvents, abi::Return(abi::Device, unsigned long long, abi::EventSet))           \
+  X(nvmlDeviceGetTotalEccErrors, abi::Return(abi::Device, unsigned, unsigned, unsigned long long*))  \
+  X(nvmlDeviceGetRemappedRows, abi::Return(abi::Device, unsigned*, unsigned*, unsigned*, unsigned*)) \
+  X(nvmlDeviceGetRetiredPages, abi::Return(abi::Device, unsigned, unsigned*, unsigned long long*))   \
+  X(nvmlDeviceGetRetiredPagesPendingStatus, abi::Return(abi::Device, unsigned*))                     \
+  X(nvmlDeviceGetTemperature, abi::Return(abi::Device, unsigned, unsigned*))                         \
+  X(nvmlDeviceGetTemperatureV, abi::Return(abi::Device, abi::Temperature*))                          \
+  X(nvmlDeviceGetCurrentClocksEventReasons, abi::Return(abi::Device, unsigned long long*))           \
+  X(nvmlDeviceGetCurrentClocksThrottleReasons, abi::Return(abi::Device, unsigned long long*))        \
+  X(nvmlDeviceGetUtilizationRates, abi::Return(abi::Device, abi::Utilization*))                      \
+  X(nvmlDeviceGetCurrPcieLinkGeneration, abi::Return(abi::Device, unsigned*))                        \
+  X(nvmlDeviceGetCurrPcieLinkWidth, abi::Return(abi::Device, unsigned*))                             \
+  X(nvmlDeviceGetNvLinkErrorCounter, abi::Return(abi::Device, unsigned, unsigned, unsigned long long*))
+
+#define TESSERA_NVML_FUNCTIONS(X) TESSERA_NVML_INVENTORY_FUNCTIONS(X) TESSERA_NVML_WATCH_FUNCTIONS(X)
+
 enum class Fn : std::uint16_t {
 #define X(name, ...) name,
   TESSERA_NVML_FUNCTIONS(X)
@@ -67,6 +89,7 @@ inline constexpr auto kFunctionNames = std::to_array<std::string_view>({
 #undef X
 });
 inline constexpr std::size_t kFunctionCount = kFunctionNames.size();
+inline constexpr std::size_t kInventoryFunctionCount = static_cast<std::size_t>(Fn::nvmlEventSetCreate);
 
 constexpr std::string_view Name(Fn fn) { return kFunctionNames[static_cast<std::size_t>(fn)]; }
 std::optional<Fn> FunctionByName(std::string_view name);

@@ -1,113 +1,9 @@
 #include "nvml/read.h"
 
-#include <algorithm>
-#include <cstring>
-
-#include "base/error.h"
-#include "base/text.h"
 #include "nvml/vet.h"
 
 namespace tessera::nvml {
 namespace {
-
-// A C string in a fixed buffer, whether or not the library ended it.
-template <std::size_t N>
-std::string_view TextIn(const char (&buffer)[N]) {
-  return Trim(std::string_view(buffer, ::strnlen(buffer, N)));
-}
-
-std::string UuidText(const unsigned char (&bytes)[16]) {
-  std::string text;
-  for (std::size_t i = 0; i < sizeof bytes; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += Format("{:02x}", bytes[i]);
-  }
-  return text;
-}
-
-// What a call came to.
-enum class Outcome : std::uint8_t { kOk, kAbsent, kFailed };
-
-// Makes the calls: skips what is to be avoided, notes where it is, and turns failures into gaps.
-class Caller {
- public:
-  Caller(const Api& api, const std::vector<Avoid>& avoid, Progress& progress)
-      : api_(api), avoid_(avoid), progress_(progress) {}
-
-  // Calls are about this GPU from now on, and their gaps go to `gaps`.
-  void About(std::uint32_t gpu, std::vector<Gap>& gaps) {
-    gpu_ = gpu;
-    gaps_ = &gaps;
-  }
-
-  // Runs one NVML function. Absent: the driver lacks it, or says that this GPU has no such thing.
-  template <Fn fn, class... Args>
-  Outcome Call(Args... args) {
-    const abi::Return code = Raw<fn>(args...);
-    if (code == abi::kSuccess) return Outcome::kOk;
-    if (code == kAvoided) return Outcome::kFailed;
-    if (code == abi::kNotSupported || code == abi::kFunctionNotFound) return Outcome::kAbsent;
-    Note(fn, Format("{} ({})", ReturnText(code), code));
-    return Outcome::kFailed;
-  }
-
-  // The return code itself, for calls whose failure is an answer. kAvoided has left a gap already.
-  template <Fn fn, class... Args>
-  abi::Return Raw(Args... args) {
-    if (const Avoid* avoid = Avoided(Name(fn))) {
-      Note(fn, avoid->reason);
-      return kAvoided;
-    }
-    const auto function = api_.Get<fn>();
-    if (function == nullptr) return abi::kFunctionNotFound;
-    const CallScope scope(progress_, fn, gpu_);
-    return function(args...);
-  }
-
-  // The value a call wrote through its last argument, or nothing.
-  template <Fn fn, class T = unsigned, class... Args>
-  std::optional<T> Ask(Args... args) {
-    T value{};
-    if (Call<fn>(args..., &value) != Outcome::kOk) return std::nullopt;
-    return value;
-  }
-
-  void Note(Fn fn, std::string reason) {
-    const Gap gap{std::string(Name(fn)), std::move(reason)};
-    if (std::ranges::find(*gaps_, gap) == gaps_->end()) gaps_->push_back(gap);  // One of 18 links is enough.
-  }
-
-  // Whether the whole GPU is to be left alone.
-  const Avoid* AvoidedAltogether() const { return Avoided("*"); }
-
-  static constexpr abi::Return kAvoided = -1;
-
- private:
-  const Avoid* Avoided(std::string_view function) const {
-    for (const Avoid& avoid : avoid_) {
-      if (avoid.function == function && (!avoid.gpu || *avoid.gpu == gpu_)) return &avoid;
-    }
-    return nullptr;
-  }
-
-  const Api& api_;
-  const std::vector<Avoid>& avoid_;
-  Progress& progress_;
-  std::uint32_t gpu_ = Progress::kNoGpu;
-  std::vector<Gap>* gaps_ = nullptr;
-};
-
-template <Fn fn, std::size_t N>
-std::string AskText(Caller& call, abi::Device device) {
-  char buffer[N] = {};
-  if (call.Call<fn>(device, buffer, static_cast<unsigned>(N)) != Outcome::kOk) return {};
-  return std::string(TextIn(buffer));
-}
-
-std::optional<bool> AsFlag(std::optional<unsigned> value) {
-  if (!value || *value > 1) return std::nullopt;
-  return *value == 1;
-}
 
 void ReadPci(Caller& call, abi::Device device, GpuFacts& gpu) {
   const auto pci = call.Ask<Fn::nvmlDeviceGetPciInfo_v3, abi::PciInfo>(device);
@@ -146,14 +42,7 @@ void ReadModes(Caller& call, abi::Device device, GpuFacts& gpu) {
   gpu.pcie_width = call.Ask<Fn::nvmlDeviceGetMaxPcieLinkWidth>(device);
   gpu.virtualization_mode = call.Ask<Fn::nvmlDeviceGetVirtualizationMode>(device);
 
-  // Pre-set to "unknown": real libraries leave entries of a batch untouched and still answer success.
-  abi::FieldValue recovery{};
-  recovery.fieldId = abi::kFieldRecoveryAction;
-  recovery.nvmlReturn = abi::kUnknown;
-  if (call.Call<Fn::nvmlDeviceGetFieldValues>(device, 1, &recovery) == Outcome::kOk &&
-      recovery.nvmlReturn == abi::kSuccess && recovery.valueType == abi::kFieldUnsigned) {
-    gpu.recovery_action = recovery.value.uiVal;
-  }
+  gpu.recovery_action = AskRecoveryAction(call, device);
 }
 
 void ReadLinks(Caller& call, abi::Device device, GpuFacts& gpu) {
@@ -164,7 +53,7 @@ void ReadLinks(Caller& call, abi::Device device, GpuFacts& gpu) {
     if (code == abi::kInvalidArgument || code == abi::kFunctionNotFound || code == Caller::kAvoided) return;
     if (code == abi::kNotSupported) continue;  // This GPU, or this one of its links, has none.
     if (code != abi::kSuccess) {
-      call.Note(Fn::nvmlDeviceGetNvLinkState, Format("{} ({})", ReturnText(code), code));
+      call.Note(Fn::nvmlDeviceGetNvLinkState, CodeText(code));
       continue;
     }
     NvLinkFacts facts;
@@ -180,41 +69,6 @@ void ReadLinks(Caller& call, abi::Device device, GpuFacts& gpu) {
   }
 }
 
-template <class Info>
-FabricFacts ToFabric(const Info& info) {
-  return {info.state, info.status, UuidText(info.clusterUuid), info.cliqueId, std::nullopt};
-}
-
-// The newest form the library takes: v3, then v2, then the deprecated call without a version.
-void ReadFabric(Caller& call, abi::Device device, GpuFacts& gpu) {
-  abi::FabricInfoV3 v3{};
-  v3.version = abi::VersionOf<abi::FabricInfoV3>(3);
-  abi::Return code = call.Raw<Fn::nvmlDeviceGetGpuFabricInfoV>(device, static_cast<void*>(&v3));
-  if (code == abi::kSuccess) {
-    gpu.fabric = ToFabric(v3);
-    gpu.fabric->health_mask = v3.healthMask;
-    return;
-  }
-  if (code == abi::kArgumentVersionMismatch || code == abi::kInvalidArgument) {
-    abi::FabricInfoV2 v2{};
-    v2.version = abi::VersionOf<abi::FabricInfoV2>(2);
-    code = call.Raw<Fn::nvmlDeviceGetGpuFabricInfoV>(device, static_cast<void*>(&v2));
-    if (code == abi::kSuccess) {
-      gpu.fabric = ToFabric(v2);
-      gpu.fabric->health_mask = v2.healthMask;
-      return;
-    }
-  }
-  if (code == abi::kFunctionNotFound || code == Caller::kAvoided) {
-    const auto v1 = call.Ask<Fn::nvmlDeviceGetGpuFabricInfo, abi::FabricInfo>(device);
-    if (v1) gpu.fabric = ToFabric(*v1);
-    return;
-  }
-  if (code != abi::kNotSupported) {
-    call.Note(Fn::nvmlDeviceGetGpuFabricInfoV, Format("{} ({})", ReturnText(code), code));
-  }
-}
-
 void ReadMigProfiles(Caller& call, abi::Device device, GpuFacts& gpu) {
   for (unsigned number = 0; number < kMostProfiles; ++number) {
     abi::GpuInstanceProfileInfo info{};
@@ -222,7 +76,7 @@ void ReadMigProfiles(Caller& call, abi::Device device, GpuFacts& gpu) {
     if (code == abi::kInvalidArgument || code == abi::kFunctionNotFound || code == Caller::kAvoided) return;
     if (code == abi::kNotSupported) continue;  // Known to the library, not on this GPU.
     if (code != abi::kSuccess) {
-      call.Note(Fn::nvmlDeviceGetGpuInstanceProfileInfo, Format("{} ({})", ReturnText(code), code));
+      call.Note(Fn::nvmlDeviceGetGpuInstanceProfileInfo, CodeText(code));
       continue;
     }
     gpu.mig_profiles.push_back({number, info.id, info.sliceCount, info.instanceCount, info.multiprocessorCount,
@@ -263,7 +117,7 @@ std::optional<MigFacts> ReadMigSlot(Caller& call, abi::Device parent, unsigned g
   if (code == abi::kSuccess) {
     ReadMigDevice(call, parent, device, mig);
   } else if (code != Caller::kAvoided) {
-    call.Note(Fn::nvmlDeviceGetMigDeviceHandleByIndex, Format("{} ({})", ReturnText(code), code));
+    call.Note(Fn::nvmlDeviceGetMigDeviceHandleByIndex, CodeText(code));
   }
   return mig;
 }
@@ -280,7 +134,7 @@ void ReadMig(Caller& call, abi::Device device, GpuFacts& gpu) {
   unsigned count = 0;
   const abi::Return code = call.Raw<Fn::nvmlDeviceGetMaxMigDeviceCount>(device, &count);
   if (code != abi::kSuccess && code != Caller::kAvoided) {  // With MIG on there is no other answer.
-    call.Note(Fn::nvmlDeviceGetMaxMigDeviceCount, Format("{} ({})", ReturnText(code), code));
+    call.Note(Fn::nvmlDeviceGetMaxMigDeviceCount, CodeText(code));
   }
   if (code != abi::kSuccess) return;
   if (count > kMostMigDevices) return call.Note(Fn::nvmlDeviceGetMaxMigDeviceCount, "answered with garbage");
@@ -299,7 +153,7 @@ void ReadGpu(Caller& call, GpuFacts& gpu) {
   const abi::Return code = call.Raw<Fn::nvmlDeviceGetHandleByIndex_v2>(gpu.index, &device);
   if (code != abi::kSuccess) {
     if (code != Caller::kAvoided) {
-      call.Note(Fn::nvmlDeviceGetHandleByIndex_v2, Format("{} ({})", ReturnText(code), code));
+      call.Note(Fn::nvmlDeviceGetHandleByIndex_v2, CodeText(code));
     }
     return;
   }
@@ -307,7 +161,7 @@ void ReadGpu(Caller& call, GpuFacts& gpu) {
   ReadPci(call, device, gpu);
   ReadModes(call, device, gpu);
   ReadLinks(call, device, gpu);
-  ReadFabric(call, device, gpu);
+  gpu.fabric = AskFabric(call, device);
   ReadMig(call, device, gpu);
 }
 
@@ -318,23 +172,12 @@ Result<MachineFacts> ReadMachine(const Api& api, const std::vector<Avoid>& avoid
   Caller call(api, avoid, progress);
   call.About(Progress::kNoGpu, machine.gaps);
 
-  char version[abi::kDriverVersionSize] = {};
-  if (call.Call<Fn::nvmlSystemGetDriverVersion>(version, abi::kDriverVersionSize) == Outcome::kOk) {
-    machine.driver_version = TextIn(version);
-  }
+  machine.driver_version = AskDriverVersion(call);
   if (const auto cuda = call.Ask<Fn::nvmlSystemGetCudaDriverVersion, int>()) {
     machine.cuda_version = static_cast<unsigned>(*cuda);
   }
 
-  unsigned count = 0;
-  const abi::Return code = call.Raw<Fn::nvmlDeviceGetCount_v2>(&count);
-  if (code != abi::kSuccess || count > kMostGpus) {
-    const std::string found = code == Caller::kAvoided ? machine.gaps.back().reason
-                              : code != abi::kSuccess  ? Format("{} ({})", ReturnText(code), code)
-                                                       : Format("{} is no number of GPUs", count);
-    return BadDevice("GpuCountUnknown", Format("nvmlDeviceGetCount_v2: {}", found),
-                     "run nvidia-smi on the node; if it fails as well, reload the NVIDIA driver");
-  }
+  TESSERA_ASSIGN(const unsigned count, AskGpuCount(call, machine.gaps));
   machine.gpus.resize(count);
   for (unsigned index = 0; index < count; ++index) {
     machine.gpus[index].index = index;
@@ -342,23 +185,6 @@ Result<MachineFacts> ReadMachine(const Api& api, const std::vector<Avoid>& avoid
   }
   Vet(machine);
   return machine;
-}
-
-Error InitError(abi::Return code) {
-  const std::string message = Format("nvmlInit: {} ({})", ReturnText(code), code);
-  switch (code) {
-    case abi::kDriverNotLoaded:
-      return Error(ErrorKind::kTransient, "DriverNotLoaded", message,
-                   "load the nvidia kernel module (modprobe nvidia)");
-    case abi::kLibRmVersionMismatch:
-      return Error(ErrorKind::kPermanentDevice, "DriverVersionMismatch", message,
-                   "the driver was upgraded under running programs: drain the node and reload the module, or reboot");
-    case abi::kNoPermission:
-      return Error(ErrorKind::kPermanentConfig, "DriverNoPermission", message,
-                   "run with access to /dev/nvidiactl and /dev/nvidia*");
-    default:
-      return Error(ErrorKind::kPermanentDevice, "DriverUnusable", message, "run nvidia-smi on the node");
-  }
 }
 
 }  // namespace tessera::nvml

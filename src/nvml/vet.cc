@@ -9,6 +9,9 @@
 namespace tessera::nvml {
 namespace {
 
+constexpr unsigned kMostPcieGeneration = 16;
+constexpr unsigned kMostPcieWidth = 64;
+
 bool IsHex(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
@@ -52,7 +55,10 @@ class Vetter {
   }
 
  private:
-  void Note(Fn fn) { gaps_.push_back({std::string(Name(fn)), "answered with garbage"}); }
+  void Note(Fn fn) {
+    const Gap gap{std::string(Name(fn)), "answered with garbage"};
+    if (std::ranges::find(gaps_, gap) == gaps_.end()) gaps_.push_back(gap);  // One of 18 links is enough.
+  }
 
   std::vector<Gap>& gaps_;
 };
@@ -88,12 +94,16 @@ bool IsPlausible(const MigProfileFacts& profile) {
          std::max({profile.copy_engines, profile.decoders, profile.encoders, profile.jpegs, profile.ofas}) < 1'000;
 }
 
+void VetFabric(std::optional<FabricFacts>& fabric, Vetter& vet) {
+  if (!fabric) return;
+  vet.Check(IsUuid(fabric->cluster_uuid) && fabric->state <= 3, Fn::nvmlDeviceGetGpuFabricInfoV,
+            [&] { fabric.reset(); });
+}
+
 void VetLinks(GpuFacts& gpu, Vetter& vet) {
   if (gpu.links.size() > kMostLinks) gpu.links.resize(kMostLinks);
   for (NvLinkFacts& link : gpu.links) vet.Text(link.remote_bus_id, IsBusId, Fn::nvmlDeviceGetNvLinkRemotePciInfo_v2);
-  if (!gpu.fabric) return;
-  vet.Check(IsUuid(gpu.fabric->cluster_uuid) && gpu.fabric->state <= 3, Fn::nvmlDeviceGetGpuFabricInfoV,
-            [&] { gpu.fabric.reset(); });
+  VetFabric(gpu.fabric, vet);
 }
 
 void VetGpu(GpuFacts& gpu) {
@@ -108,8 +118,8 @@ void VetGpu(GpuFacts& gpu) {
             [&] { gpu.cc_major.reset(); });
   vet.AtMost(gpu.memory_bytes, std::uint64_t{1} << 48, Fn::nvmlDeviceGetMemoryInfo);  // The width of its address bus.
   vet.AtMost(gpu.module_id, 0xFFFFU, Fn::nvmlDeviceGetModuleId);
-  vet.AtMost(gpu.pcie_generation, 16U, Fn::nvmlDeviceGetMaxPcieLinkGeneration);
-  vet.AtMost(gpu.pcie_width, 64U, Fn::nvmlDeviceGetMaxPcieLinkWidth);
+  vet.AtMost(gpu.pcie_generation, kMostPcieGeneration, Fn::nvmlDeviceGetMaxPcieLinkGeneration);
+  vet.AtMost(gpu.pcie_width, kMostPcieWidth, Fn::nvmlDeviceGetMaxPcieLinkWidth);
   VetLinks(gpu, vet);
   for (std::size_t i = gpu.mig_profiles.size(); i-- > 0;) {
     vet.Check(IsPlausible(gpu.mig_profiles[i]), Fn::nvmlDeviceGetGpuInstanceProfileInfo,
@@ -119,7 +129,49 @@ void VetGpu(GpuFacts& gpu) {
   for (MigFacts& mig : gpu.mig_devices) VetMig(mig);
 }
 
+void VetRepairs(GpuVitals& gpu, Vetter& vet) {
+  constexpr unsigned kMostRows = 1'000'000;
+  const bool rows = gpu.remapped_corrected.value_or(0) < kMostRows && gpu.remapped_uncorrected.value_or(0) < kMostRows;
+  vet.Check(rows, Fn::nvmlDeviceGetRemappedRows, [&] {
+    gpu.remapped_corrected.reset();
+    gpu.remapped_uncorrected.reset();
+  });
+  const bool pages = gpu.retired_corrected.value_or(0) < kMostRows && gpu.retired_uncorrected.value_or(0) < kMostRows;
+  vet.Check(pages, Fn::nvmlDeviceGetRetiredPages, [&] {
+    gpu.retired_corrected.reset();
+    gpu.retired_uncorrected.reset();
+  });
+}
+
+void VetCounters(GpuVitals& gpu, Vetter& vet) {
+  constexpr std::uint64_t kMostErrors = std::uint64_t{1} << 56;  // A garbled number sets the highest bits.
+  for (auto* count :
+       {&gpu.ecc_corrected, &gpu.ecc_uncorrected, &gpu.ecc_corrected_lifetime, &gpu.ecc_uncorrected_lifetime}) {
+    vet.AtMost(*count, kMostErrors, Fn::nvmlDeviceGetTotalEccErrors);
+  }
+  for (LinkVitals& link : gpu.links) {
+    for (auto* count : {&link.replay_errors, &link.recovery_errors, &link.crc_errors}) {
+      vet.AtMost(*count, kMostErrors, Fn::nvmlDeviceGetNvLinkErrorCounter);
+    }
+  }
+}
+
 }  // namespace
+
+void Vet(GpuVitals& gpu) {
+  VetGaps(gpu.gaps);
+  Vetter vet(gpu.gaps);
+  VetRepairs(gpu, vet);
+  VetCounters(gpu, vet);
+  vet.AtMost(gpu.temperature, 250U, Fn::nvmlDeviceGetTemperature);
+  vet.AtMost(gpu.slowdown_reasons, std::uint64_t{0xFFFF'FFFF}, Fn::nvmlDeviceGetCurrentClocksEventReasons);
+  vet.AtMost(gpu.pcie_generation, kMostPcieGeneration, Fn::nvmlDeviceGetCurrPcieLinkGeneration);
+  vet.AtMost(gpu.pcie_width, kMostPcieWidth, Fn::nvmlDeviceGetCurrPcieLinkWidth);
+  vet.AtMost(gpu.pcie_generation_max, kMostPcieGeneration, Fn::nvmlDeviceGetMaxPcieLinkGeneration);
+  vet.AtMost(gpu.pcie_width_max, kMostPcieWidth, Fn::nvmlDeviceGetMaxPcieLinkWidth);
+  vet.AtMost(gpu.recovery_action, 255U, Fn::nvmlDeviceGetFieldValues);
+  VetFabric(gpu.fabric, vet);
+}
 
 bool IsGpuUuid(std::string_view text) { return text.starts_with("GPU-") && IsUuid(text.substr(4)); }
 

@@ -7,11 +7,13 @@
 #include <string_view>
 
 #include "nvml/facts.h"
+#include "nvml/vitals.h"
 
 namespace tessera::nvml {
 
 // Drops everything implausible from `machine`, and notes it as a gap of the function it came from.
 void Vet(MachineFacts& machine);
+void Vet(GpuVitals& gpu);
 
 bool IsGpuUuid(std::string_view text);  // "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 bool IsMigUuid(std::string_view text);  // "MIG-<uuid>", or "MIG-GPU-<uuid>/<gi>/<ci>" before R470

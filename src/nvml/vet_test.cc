@@ -91,5 +91,42 @@ TEST(Vet, KnowsIdentities) {
   EXPECT_FALSE(IsBusId("00000000:3B:00/0"));
 }
 
+GpuVitals PlausibleVitals() {
+  GpuVitals gpu{.uuid = kUuid};
+  gpu.ecc_corrected = 12;
+  gpu.remapped_corrected = 1;
+  gpu.retired_corrected = 1;
+  gpu.temperature = 35;
+  gpu.slowdown_reasons = 0x1;
+  gpu.pcie_generation = gpu.pcie_generation_max = 5;
+  gpu.pcie_width = gpu.pcie_width_max = 16;
+  gpu.recovery_action = 0;
+  gpu.fabric = FabricFacts{3, 0, "00000000-0000-0000-0000-000000000000", 0, std::nullopt};
+  gpu.links = {{.link = 0, .active = true, .replay_errors = 1}};
+  return gpu;
+}
+
+TEST(VetVitals, LeavesThePlausibleAlone) {
+  GpuVitals gpu = PlausibleVitals();
+  Vet(gpu);
+  EXPECT_EQ(gpu, PlausibleVitals());
+}
+
+TEST(VetVitals, DropsGarbageAndSaysSoOnce) {
+  constexpr std::uint64_t kGarbage = 0xA5A5A5A5A5A5A5A5;
+  constexpr auto kShort = static_cast<unsigned>(kGarbage);
+  GpuVitals gpu = PlausibleVitals();
+  gpu.ecc_corrected = gpu.ecc_uncorrected = gpu.slowdown_reasons = kGarbage;
+  gpu.remapped_corrected = gpu.retired_corrected = gpu.temperature = gpu.pcie_width = gpu.recovery_action = kShort;
+  gpu.fabric->state = 0xA5;
+  gpu.links[0].replay_errors = kGarbage;
+  Vet(gpu);
+  EXPECT_FALSE(gpu.ecc_corrected || gpu.ecc_uncorrected || gpu.slowdown_reasons || gpu.remapped_corrected ||
+               gpu.retired_corrected || gpu.temperature || gpu.pcie_width || gpu.recovery_action || gpu.fabric ||
+               gpu.links[0].replay_errors);
+  EXPECT_EQ(gpu.pcie_generation, 5U) << "the rest stays";
+  EXPECT_EQ(gpu.gaps.size(), 9U) << "both ECC counters come from one function";
+}
+
 }  // namespace
 }  // namespace tessera::nvml

@@ -58,7 +58,81 @@ struct GpuEvent {
   std::uint64_t data = 0;                                  // The Xid for kEventXidCritical.
   std::string uuid;                                        // Of the physical GPU; empty when NVML did not say which.
   std::optional<unsigned> gpu_instance, compute_instance;  // Absent: the GPU as a whole.
+  std::uint64_t count = 1;                                 // How many alike came together.
   bool operator==(const GpuEvent&) const = default;
 };
+
+// What was seen at one time: a reading of all GPUs, events, or both.
+struct Observation {
+  std::optional<MachineVitals> vitals;
+  std::vector<GpuEvent> events;
+  std::uint64_t dropped = 0;  // Events that came too fast to be kept apart, and are in none of `events`.
+  bool operator==(const Observation&) const = default;
+};
+
+// ---- JSON.
+
+template <class F>
+void Describe(F& f, LinkVitals& l) {
+  f.Required("link", l.link);
+  f.Required("active", l.active);
+  f.Optional("replayErrors", l.replay_errors);
+  f.Optional("recoveryErrors", l.recovery_errors);
+  f.Optional("crcErrors", l.crc_errors);
+}
+
+template <class F>
+void Describe(F& f, GpuVitals& g) {
+  f.Optional("uuid", g.uuid);
+  f.Optional("busId", g.bus_id);
+  f.Optional("lost", g.lost);
+  f.Optional("silent", g.silent);
+  f.Optional("eccCorrected", g.ecc_corrected);
+  f.Optional("eccUncorrected", g.ecc_uncorrected);
+  f.Optional("eccCorrectedLifetime", g.ecc_corrected_lifetime);
+  f.Optional("eccUncorrectedLifetime", g.ecc_uncorrected_lifetime);
+  f.Optional("remappedCorrected", g.remapped_corrected);
+  f.Optional("remappedUncorrected", g.remapped_uncorrected);
+  f.Optional("remapPending", g.remap_pending);
+  f.Optional("remapFailed", g.remap_failed);
+  f.Optional("retiredCorrected", g.retired_corrected);
+  f.Optional("retiredUncorrected", g.retired_uncorrected);
+  f.Optional("retirementPending", g.retirement_pending);
+  f.Optional("temperature", g.temperature);
+  f.Optional("slowdownReasons", g.slowdown_reasons);
+  f.Optional("pcieGeneration", g.pcie_generation);
+  f.Optional("pcieWidth", g.pcie_width);
+  f.Optional("pcieGenerationMax", g.pcie_generation_max);
+  f.Optional("pcieWidthMax", g.pcie_width_max);
+  f.Optional("busy", g.busy);
+  f.Optional("fabric", g.fabric);
+  f.Optional("recoveryAction", g.recovery_action);
+  f.Optional("links", g.links);
+  f.Optional("gaps", g.gaps);
+}
+
+template <class F>
+void Describe(F& f, MachineVitals& m) {
+  f.Optional("driverVersion", m.driver_version);
+  f.Optional("gpus", m.gpus);
+  f.Optional("gaps", m.gaps);
+}
+
+template <class F>
+void Describe(F& f, GpuEvent& e) {
+  f.Required("type", e.type);
+  f.Optional("data", e.data);
+  f.Optional("uuid", e.uuid);
+  f.Optional("gpuInstance", e.gpu_instance);
+  f.Optional("computeInstance", e.compute_instance);
+  f.Optional("count", e.count);
+}
+
+template <class F>
+void Describe(F& f, Observation& o) {
+  f.Optional("vitals", o.vitals);
+  f.Optional("events", o.events);
+  f.Optional("dropped", o.dropped);
+}
 
 }  // namespace tessera::nvml

@@ -1,14 +1,18 @@
 #include "nvml/wire.h"
 
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 
 #include "base/fd.h"
+#include "json/decode.h"
 
 namespace tessera::nvml {
 namespace {
@@ -34,11 +38,21 @@ Error FromWire(const WireError& error) {
   return Error(ErrorKind::kTransient, code, error.message, error.advice);
 }
 
+Result<HostRequest> ParseRequest(std::string_view message) {
+  TESSERA_ASSIGN(const json::Value value, json::ParseJson(message));
+  return json::Decode<HostRequest>(value);
+}
+
 Result<void> SendMessage(int socket, std::string_view message) {
   const auto size = static_cast<std::uint32_t>(message.size());
   std::string frame(reinterpret_cast<const char*>(&size), kPrefix);
   frame += message;
   return WriteAll(socket, frame);
+}
+
+std::size_t Unread(int socket) {
+  int bytes = 0;
+  return ::ioctl(socket, SIOCOUTQ, &bytes) == 0 ? static_cast<std::size_t>(std::max(bytes, 0)) : 0;
 }
 
 Result<std::optional<std::string>> Receiver::Receive(std::chrono::milliseconds wait) {

@@ -8,20 +8,26 @@
 #include <vector>
 
 #include "base/error.h"
+#include "nvml/caller.h"
 #include "nvml/facts.h"
-#include "nvml/read.h"
+#include "nvml/vitals.h"
 
 namespace tessera::nvml {
 
-struct ReadRequest {
+// What a host is asked: to read the inventory once, or to watch from now on. A host that watches may be told anew what
+// to avoid.
+struct HostRequest {
   std::vector<std::string> driver_roots;
   std::vector<Avoid> avoid;
+  std::optional<unsigned> watch_period_ms;
 };
 template <class F>
-void Describe(F& f, ReadRequest& r) {
+void Describe(F& f, HostRequest& r) {
   f.Required("driverRoots", r.driver_roots);
   f.Optional("avoid", r.avoid);
+  f.Optional("watchPeriodMs", r.watch_period_ms);
 }
+Result<HostRequest> ParseRequest(std::string_view message);
 
 // An Error on its way. Codes come back as literals; one we do not know becomes "NvmlHost".
 struct WireError {
@@ -47,10 +53,23 @@ void Describe(F& f, ReadAnswer& a) {
   f.Optional("error", a.error);
 }
 
+// A host that watches sends these unasked. GPUs are in the order of their index, also those without a UUID.
+struct WatchAnswer {
+  std::optional<Observation> seen;  // One of the two; the host ends after an error.
+  std::optional<WireError> error;
+};
+template <class F>
+void Describe(F& f, WatchAnswer& a) {
+  f.Optional("seen", a.seen);
+  f.Optional("error", a.error);
+}
+
 // What one message may hold: 256 GPUs with all their links fit ten times.
 inline constexpr std::size_t kMaxMessage = std::size_t{16} << 20;
 
 Result<void> SendMessage(int socket, std::string_view message);
+// How many bytes of memory hold what the other side has not read yet.
+std::size_t Unread(int socket);
 
 // One message. Nothing when `wait` passed before it was complete, or an error: the other side is gone, or sent
 // nonsense.

@@ -40,7 +40,6 @@ class Looker {
     if (!vitals_.silent) See(Kind::kGpuLost, vitals_.lost, "NVML says that it is lost or not there");
     if (!look_.answered) return std::move(look_);
     look_.reset = was_lost;
-    look_.advice = vitals_.recovery_action;
     Ecc();
     Memory();
     Nvlink();
@@ -211,12 +210,12 @@ constexpr std::array<AdviceInfo, 6> kAdvice{{
 void Looker::Advice() {
   if (!vitals_.recovery_action) return;
   const unsigned action = *vitals_.recovery_action;
-  if (action == 0) return See(Kind::kRecoveryAction, false);
   const bool known = action < kAdvice.size();
+  look_.advice = known ? kAdvice.at(action).severity : Severity::kUnusable;  // Newer advice than ours is still advice.
+  if (action == 0) return See(Kind::kRecoveryAction, false);
   Signal& signal =
       Add(Kind::kRecoveryAction, Sight::kPresent, known ? std::string(kAdvice.at(action).found) : Format("{}", action));
-  // Advice that is newer than we are is still advice.
-  signal.severity = known ? kAdvice.at(action).severity : Severity::kUnusable;
+  signal.severity = look_.advice;
   signal.next = known ? kAdvice.at(action).next : "Look up this recovery action in the driver's NVML documentation.";
 }
 
@@ -230,11 +229,11 @@ std::optional<Signal> SignalOf(const nvml::GpuEvent& event) {
   if (event.uuid.empty()) return std::nullopt;
   const Place place{event.uuid, event.gpu_instance, event.compute_instance};
   switch (event.type) {
-    case nvml::kEventXidCritical:
+    case nvml::abi::kEventXidCritical:
       return Signal{.kind = Kind::kXid, .place = place, .detail = Format("{}", event.data)};
-    case nvml::kEventDoubleBitEcc:
+    case nvml::abi::kEventDoubleBitEcc:
       return Signal{.kind = Kind::kEccUncorrected, .place = place, .found = "the driver reported one"};
-    case nvml::kEventGpuUnavailable:
+    case nvml::abi::kEventGpuUnavailable:
       return Signal{.kind = Kind::kGpuLost,
                     .place = {event.uuid, {}, {}},
                     .sight = Sight::kPresent,
@@ -245,7 +244,8 @@ std::optional<Signal> SignalOf(const nvml::GpuEvent& event) {
 }
 
 bool WantsLook(const nvml::GpuEvent& event) {
-  constexpr std::uint64_t kOrdinary = nvml::kEventPState | nvml::kEventClock | nvml::kEventPowerSource;
+  constexpr std::uint64_t kOrdinary =
+      nvml::abi::kEventSingleBitEcc | nvml::abi::kEventPState | nvml::abi::kEventClock | nvml::abi::kEventPowerSource;
   return (event.type & ~kOrdinary) != 0;
 }
 

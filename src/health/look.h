@@ -38,7 +38,8 @@ struct Look {
   std::vector<Signal> signals;
   bool answered = true;  // Neither lost nor silent.
   bool reset = false;    // The GPU has been reset since the last look.
-  std::optional<unsigned> advice;
+  // How bad the driver's own advice says it is, where it is served: kNone when it asks for nothing.
+  std::optional<Severity> advice;
 };
 
 // Errors from before the first look are nobody's news. What was not read gives no signal.
@@ -47,7 +48,7 @@ Look LookAt(const nvml::GpuVitals& vitals, const Policy& policy, std::string_vie
 // Nothing when the event tells nothing of health, or not of which GPU: then only the next look can say.
 std::optional<Signal> SignalOf(const nvml::GpuEvent& event);
 
-// Whether the vitals should be read at once, because they say more than the event does.
+// Whether the vitals should be read at once, because they say more than the event does. Corrected errors can wait.
 bool WantsLook(const nvml::GpuEvent& event);
 
 }  // namespace tessera::health

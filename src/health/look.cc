@@ -34,7 +34,8 @@ class Looker {
       : vitals_(vitals), policy_(policy), product_(product), now_(now), trail_(trail) {}
 
   Look Run() {
-    const bool was_lost = std::exchange(trail_.lost, vitals_.lost || (trail_.lost && vitals_.silent));
+    const bool was_lost = trail_.lost;
+    if (!vitals_.silent) trail_.lost = vitals_.lost;  // Of a silent GPU nothing is known, not even this.
     look_.answered = !vitals_.lost && !vitals_.silent;
     See(Kind::kGpuSilent, vitals_.silent, "NVML got no answer within its deadline");
     if (!vitals_.silent) See(Kind::kGpuLost, vitals_.lost, "NVML says that it is lost or not there");

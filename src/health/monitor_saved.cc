@@ -104,7 +104,8 @@ void Monitor::Restore(const SavedHealth& saved, const std::string& boot_id, Mome
       const bool cleared = !same_boot && RuleOf(*gpu, key).proof != Proof::kGone;
       if (cleared || gpu->reasons.size() >= kMaxReasonsPerGpu) continue;
       gpu->reasons.insert_or_assign(key, FromSaved(each, now));
-      gpu->trail.lost |= same_boot && each.kind == Kind::kGpuLost;  // When it answers again it was reset.
+      // When it answers again it was reset; once it did, that has been noticed.
+      gpu->trail.lost |= same_boot && each.kind == Kind::kGpuLost && !each.proven_for;
     }
   }
 }

@@ -120,7 +120,7 @@ TEST(Monitor, EveryReasonComesCountsAndGoes) {
        State::kUnhealthy, seconds{10}, seconds{60}},
       // Counters: bad once, then quiet for ten minutes, and the proof holds for a minute.
       {"uncorrected", [](auto& v) { v.ecc_uncorrected = *v.ecc_uncorrected + 1; }, "EccUncorrected", State::kUnhealthy,
-       State::kUnhealthy, seconds{0}, minutes{11}},
+       State::kUnhealthy, seconds{0}, minutes{11} - kPoll},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);

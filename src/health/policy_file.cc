@@ -172,9 +172,10 @@ class Keys {
 
 Result<Policy> Policy::Parse(std::string_view text) {
   if (text.size() > kMaxPolicySize) return Bad(Format("larger than {} bytes", kMaxPolicySize));
+  Policy policy;
+  if (text.empty()) return policy;
   const auto documents = json::ParseYaml(text);
   if (!documents.has_value()) return Bad(documents.error().message());
-  Policy policy;
   if (documents->empty()) return policy;
   if (documents->size() > 1) return Bad("more than one YAML document");
   const auto file = json::Decode<FileText>(documents->front());

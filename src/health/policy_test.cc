@@ -20,6 +20,7 @@ Policy Parse(std::string_view text) {
 }
 
 TEST(Policy, AnEmptyFileChangesNothing) {
+  EXPECT_EQ(Parse({}), Policy());
   EXPECT_EQ(Parse(""), Policy());
   EXPECT_EQ(Parse("# nothing\n"), Policy());
   EXPECT_EQ(Parse("version: 1\n"), Policy());

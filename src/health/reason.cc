@@ -55,7 +55,7 @@ bool IsOver(const Reason& reason, const Rule& rule) {
 }
 
 bool IsStale(const Reason& reason, const Rule& rule, Moment now) {
-  return reason.phase == Phase::kSuspect && !reason.held && rule.proof == Proof::kGone &&
+  return reason.phase == Phase::kSuspect && rule.proof == Proof::kGone && !IsConfirmed(reason, rule, now) &&
          now.mono - reason.bad_seen > rule.confirm + rule.hold;
 }
 

@@ -70,17 +70,26 @@ void Monitor::SetDevices(const device::Snapshot& snapshot, Moment now) {
   DropDestroyedInstances();
 }
 
+// The MIG devices that a reason about this instance is about, by UUID.
+std::vector<std::string> Monitor::InstancesAt(const Place& place) const {
+  std::vector<std::string> uuids;
+  for (const Device& device : devices_) {
+    const bool is_mig = place.gpu_instance && device.place.gpu_instance;
+    if (is_mig && Reaches(place, device.place)) uuids.push_back(device.uuid);
+  }
+  return uuids;
+}
+
 // An instance that was made anew has nothing to do with what its number did before.
 void Monitor::DropDestroyedInstances() {
-  for (const Device& device : devices_) {
-    const auto gpu = gpus_.find(device.place.uuid);
-    if (gpu == gpus_.end() || !device.place.compute_instance) continue;
-    auto& reasons = gpu->second.reasons;
-    for (auto entry = reasons.begin(); entry != reasons.end();) {
+  for (auto& [uuid, gpu] : gpus_) {
+    for (auto entry = gpu.reasons.begin(); entry != gpu.reasons.end();) {
       auto& [key, reason] = *entry;
-      const bool same_place = key.place == device.place;
-      if (same_place && reason.mig_uuid.empty()) reason.mig_uuid = device.uuid;
-      entry = same_place && reason.mig_uuid != device.uuid ? reasons.erase(entry) : std::next(entry);
+      std::vector<std::string> now = InstancesAt(key.place);
+      const bool destroyed =
+          !now.empty() && !reason.mig_uuids.empty() && std::ranges::find_first_of(now, reason.mig_uuids) == now.end();
+      if (reason.mig_uuids.empty()) reason.mig_uuids = std::move(now);
+      entry = destroyed ? gpu.reasons.erase(entry) : std::next(entry);
     }
   }
 }
@@ -143,11 +152,7 @@ void Monitor::Add(Gpu& gpu, const ReasonKey& key, const Rule& rule, const Signal
   const bool waits =
       IsXid(key) && gpu.serves_advice && rule.proof == Proof::kReset && !rule.pinned && rule.severity < Severity::kLost;
   SeeBad(reason, signal, rule, waits, now);
-  if (key.place.compute_instance) {
-    for (const Device& device : devices_) {
-      if (device.place == key.place) reason.mig_uuid = device.uuid;
-    }
-  }
+  reason.mig_uuids = InstancesAt(key.place);
   if (gpu.reasons.size() >= kMaxReasonsPerGpu) {
     const auto rank = [](const auto& entry) { return std::tuple(Effective(entry.second), entry.second.severity); };
     const auto mildest = std::ranges::min_element(gpu.reasons, {}, rank);

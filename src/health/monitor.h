@@ -93,6 +93,7 @@ class Monitor {
     bool in_snapshot = true;
   };
 
+  std::vector<std::string> InstancesAt(const Place& place) const;
   void DropDestroyedInstances();
   Gpu* FindOrAdd(const std::string& uuid, Moment now);
   Rule RuleOf(const Gpu& gpu, const ReasonKey& key) const;

@@ -24,7 +24,7 @@ SavedReason ToSaved(const ReasonKey& key, const Reason& reason, Moment now) {
                     .gpu_instance = key.place.gpu_instance,
                     .compute_instance = key.place.compute_instance,
                     .detail = key.detail,
-                    .mig_uuid = reason.mig_uuid,
+                    .mig_uuids = reason.mig_uuids,
                     .phase = reason.phase,
                     .severity = reason.severity,
                     .found = reason.found,
@@ -45,7 +45,7 @@ Reason FromSaved(const SavedReason& saved, Moment now) {
   reason.severity = saved.severity;
   reason.found = saved.found;
   reason.next = saved.next;
-  reason.mig_uuid = saved.mig_uuid;
+  reason.mig_uuids = saved.mig_uuids;
   reason.since = FromUnix(saved.since, now.wall);
   reason.last_seen = FromUnix(saved.last_seen, now.wall);
   reason.times = std::max<std::uint64_t>(saved.times, 1);

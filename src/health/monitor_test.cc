@@ -368,19 +368,24 @@ TEST(Monitor, AnInstancesFaultIsTheGpusWhereItIsOfferedWhole) {
 }
 
 TEST(Monitor, ANewInstanceDoesNotInheritTheFaultsOfItsNumber) {
-  Node node(SnapshotOf({MigDevice(0, 1, 0, "MIG-old"), MigDevice(0, 2)}));
-  nvml::GpuEvent event = XidEvent(0, 95);
-  event.gpu_instance = 1;
-  event.compute_instance = 0;
-  node.monitor.Observe(event, node.now());
-  node.Look();
-  ASSERT_EQ(node.StateOf("gpu-0-mig-1-0"), State::kUnhealthy);
-  node.monitor.SetDevices(SnapshotOf({MigDevice(0, 1, 0, "MIG-old"), MigDevice(0, 2)}), node.now());
-  node.Look();
-  EXPECT_EQ(node.StateOf("gpu-0-mig-1-0"), State::kUnhealthy) << "the same one again";
-  node.monitor.SetDevices(SnapshotOf({MigDevice(0, 1, 0, "MIG-new"), MigDevice(0, 2)}), node.now());
-  node.Look();
-  EXPECT_EQ(node.StateOf("gpu-0-mig-1-0"), State::kHealthy);
+  for (const std::optional<unsigned> compute_instance : {std::optional<unsigned>(0), std::optional<unsigned>()}) {
+    const auto with = [](std::string uuid) {
+      return SnapshotOf({MigDevice(0, 1, 0, std::move(uuid)), MigDevice(0, 2)});
+    };
+    Node node(with("MIG-old"));
+    nvml::GpuEvent event = XidEvent(0, 95);
+    event.gpu_instance = 1;
+    event.compute_instance = compute_instance;
+    node.monitor.Observe(event, node.now());
+    node.Look();
+    ASSERT_EQ(node.StateOf("gpu-0-mig-1-0"), State::kUnhealthy);
+    node.monitor.SetDevices(with("MIG-old"), node.now());
+    node.Look();
+    EXPECT_EQ(node.StateOf("gpu-0-mig-1-0"), State::kUnhealthy) << "the same one again";
+    node.monitor.SetDevices(with("MIG-new"), node.now());
+    node.Look();
+    EXPECT_EQ(node.StateOf("gpu-0-mig-1-0"), State::kHealthy);
+  }
 }
 
 // ---- The brake.

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "health/catalogue.h"
 #include "health/signal.h"
@@ -38,7 +39,7 @@ struct Reason {
   bool held = false;  // By the brake: it would stand if it were alone.
   Severity severity = Severity::kNone;
   std::string found, next;
-  std::string mig_uuid;                                    // Of the instance that it is about, when it is known.
+  std::vector<std::string> mig_uuids;                      // Of the instances that it is about, where it names one.
   std::chrono::system_clock::time_point since, last_seen;  // Seen bad.
   std::uint64_t times = 0;                                 // How often it occurred.
 

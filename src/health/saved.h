@@ -15,7 +15,8 @@ namespace tessera::health {
 struct SavedReason {
   Kind kind = Kind::kXid;
   std::optional<unsigned> gpu_instance, compute_instance;
-  std::string detail, mig_uuid;
+  std::string detail;
+  std::vector<std::string> mig_uuids;
   Phase phase = Phase::kSuspect;
   Severity severity = Severity::kNone;
   std::string found, next;
@@ -51,7 +52,7 @@ void Describe(F& f, SavedReason& r) {
   f.Optional("gpuInstance", r.gpu_instance);
   f.Optional("computeInstance", r.compute_instance);
   f.Optional("detail", r.detail);
-  f.Optional("migUUID", r.mig_uuid);
+  f.Optional("migUUIDs", r.mig_uuids);
   f.Required("phase", r.phase);
   f.Required("severity", r.severity);
   f.Optional("found", r.found);

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "base/text.h"
 
@@ -113,14 +114,26 @@ void Monitor::Observe(const nvml::MachineVitals& vitals, Moment now) {
   for (const nvml::GpuVitals& each : vitals.gpus) {
     Gpu* gpu = FindOrAdd(each.uuid, now);
     if (gpu == nullptr) continue;
-    gpu->heard = true;
-    gpu->last_heard = now.mono;
+    const auto last_look = std::exchange(gpu->last_heard, now.mono);
+    gpu->looked = now.wall;
     Look look = LookAt(each, policy_, gpu->product, now, gpu->trail);
     look.reset |= reloaded && !vitals.driver_version.empty();
     if (look.answered) gpu->serves_advice = look.advice.has_value();
-    for (const Signal& signal : look.signals) See(*gpu, signal, now);
+    for (const Signal& signal : look.signals) {
+      // The GPU's counter grew for an error that NVML has given to an instance: it stays there.
+      if (signal.kind == Kind::kEccUncorrected && BlamesInstance(*gpu, last_look)) continue;
+      See(*gpu, signal, now);
+    }
     if (look.answered) Prove(*gpu, look, now);
   }
+}
+
+// Whether an instance of the GPU had a memory error since then.
+bool Monitor::BlamesInstance(const Gpu& gpu, std::chrono::steady_clock::time_point since) const {
+  return std::ranges::any_of(gpu.reasons, [&](const auto& entry) {
+    const auto& [key, reason] = entry;
+    return key.place.gpu_instance && ClassOf(key) == Class::kMemory && reason.bad_seen >= since;
+  });
 }
 
 bool Monitor::Observe(const nvml::GpuEvent& event, Moment now) {
@@ -318,10 +331,12 @@ DeviceHealth Monitor::ReportOf(const Device& device) const {
       reasons.push_back(MakeReasonReport(key, reason, RuleOf(*gpu, key), brake));
     }
   }
-  DeviceHealth health = MakeDeviceHealth(std::move(reasons), gpu != nullptr && gpu->heard, policy_.isolation());
+  DeviceHealth health =
+      MakeDeviceHealth(std::move(reasons), gpu != nullptr && gpu->looked.has_value(), policy_.isolation());
   health.device = device.name;
   health.uuid = device.uuid;
   health.gpu_uuid = device.place.uuid;
+  if (gpu != nullptr) health.looked = gpu->looked;
   return health;
 }
 

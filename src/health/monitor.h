@@ -78,7 +78,7 @@ class Monitor {
   struct Gpu {
     std::string product;
     bool in_snapshot = false;
-    bool heard = false;  // Somebody has looked since we started.
+    std::optional<std::chrono::system_clock::time_point> looked;  // Since we started.
     bool serves_advice = false;
     std::chrono::steady_clock::time_point last_heard;  // Or known for the first time.
     Trail trail;
@@ -97,6 +97,7 @@ class Monitor {
   void DropDestroyedInstances();
   Gpu* FindOrAdd(const std::string& uuid, Moment now);
   Rule RuleOf(const Gpu& gpu, const ReasonKey& key) const;
+  bool BlamesInstance(const Gpu& gpu, std::chrono::steady_clock::time_point since) const;
   void See(Gpu& gpu, const Signal& signal, Moment now);
   void Add(Gpu& gpu, const ReasonKey& key, const Rule& rule, const Signal& signal, Moment now);
   void Prove(Gpu& gpu, const Look& look, Moment now);

@@ -75,6 +75,7 @@ TEST(Monitor, AGoodNodeIsHealthyAfterTheFirstLook) {
   EXPECT_THAT(monitor.Tick(At(seconds{1})), SizeIs(2));
   EXPECT_EQ(monitor.report()[0].health, Health::kHealthy);
   EXPECT_EQ(monitor.report()[1].message, "");
+  EXPECT_EQ(monitor.report()[1].looked, At(seconds{1}).wall);
   EXPECT_THAT(monitor.Tick(At(seconds{2})), IsEmpty()) << "nothing changed";
 }
 
@@ -356,6 +357,26 @@ TEST(Monitor, AnInstancesFaultStaysThereAndAGpusFaultReachesAll) {
     for (const DeviceHealth& health : node.monitor.report()) states.push_back(health.state);
     EXPECT_EQ(states, c.expected);
   }
+}
+
+TEST(Monitor, AnErrorThatNvmlGaveToAnInstanceIsNotTheGpusToo) {
+  const auto grow = [](std::optional<std::uint64_t> blamed) {
+    Node node(SnapshotOf({MigDevice(0, 1), MigDevice(0, 2)}));
+    node.passed += kPoll;
+    if (blamed) {
+      nvml::GpuEvent event = XidEvent(0, *blamed);
+      event.gpu_instance = 1;
+      event.compute_instance = 0;
+      node.monitor.Observe(event, node.now());
+    }
+    node.gpus[0].ecc_uncorrected = 1;
+    node.Look();
+    return std::pair(node.Codes("gpu-0-mig-1-0"), node.Codes("gpu-0-mig-2-0"));
+  };
+  EXPECT_THAT(grow(95).first, ElementsAre("Xid95"));
+  EXPECT_THAT(grow(95).second, IsEmpty());
+  EXPECT_THAT(grow(119).second, ElementsAre("EccUncorrected")) << "another fault explains no memory error";
+  EXPECT_THAT(grow(std::nullopt).second, ElementsAre("EccUncorrected"));
 }
 
 TEST(Monitor, AnInstancesFaultIsTheGpusWhereItIsOfferedWhole) {

@@ -2,7 +2,14 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace tessera::health {
+
+Class ClassOf(const ReasonKey& key) {
+  if (key.kind != Kind::kXid) return Catalogue::Get().Reason(key.kind).cls;
+  return Catalogue::Get().Xid(ParseNumber<std::uint64_t>(key.detail).value_or(0)).cls;
+}
 
 void SeeBad(Reason& reason, const Signal& signal, const Rule& rule, bool waits, Moment now) {
   const bool is_new = reason.times == 0;

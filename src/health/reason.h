@@ -32,6 +32,8 @@ struct ReasonKey {
   auto operator<=>(const ReasonKey&) const = default;
 };
 
+Class ClassOf(const ReasonKey& key);  // Of an Xid: its code's.
+
 struct Reason {
   using Time = std::chrono::steady_clock::time_point;
 

@@ -107,11 +107,6 @@ std::string NextOf(const ReasonKey& key, const Reason& reason) {
   return Catalogue::Get().Action(xid.action).next;
 }
 
-Class ClassOf(const ReasonKey& key) {
-  if (key.kind != Kind::kXid) return Catalogue::Get().Reason(key.kind).cls;
-  return Catalogue::Get().Xid(ParseNumber<std::uint64_t>(key.detail).value_or(0)).cls;
-}
-
 }  // namespace
 
 std::string ToText(Health health) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +43,8 @@ struct DeviceHealth {
   std::string uuid;      // Of the GPU or MIG device.
   std::string gpu_uuid;  // Of the physical GPU.
   State state = State::kHealthy;
-  std::chrono::system_clock::time_point since;  // In this state.
+  std::chrono::system_clock::time_point since;                  // In this state.
+  std::optional<std::chrono::system_clock::time_point> looked;  // When vitals of its GPU last came.
   Severity severity = Severity::kNone;
   Health health = Health::kUnknown;
   std::string message;                // At most kMaxMessage bytes. Empty when there is nothing to say.
@@ -55,7 +57,7 @@ struct DeviceHealth {
 // One reason in words. `brake` says why it is held, where it is.
 ReasonReport MakeReasonReport(const ReasonKey& key, const Reason& reason, const Rule& rule, std::string_view brake);
 
-// Everything that follows from the reasons; device, uuids and since are the caller's. `heard`: somebody has looked at the
+// Everything that follows from the reasons; names and times are the caller's. `heard`: somebody has looked at the
 // GPU since the plugin started.
 DeviceHealth MakeDeviceHealth(std::vector<ReasonReport> reasons, bool heard, Isolation isolation);
 

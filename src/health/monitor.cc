@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "device/pci.h"
 
 namespace tessera::health {
 namespace {
@@ -155,17 +156,17 @@ void Monitor::See(Gpu& gpu, const Signal& signal, Moment now) {
   }
   const Rule rule = RuleOf(gpu, key);
   if (rule.severity == Severity::kNone) return;
-  if (found == gpu.reasons.end()) return Add(gpu, key, rule, signal, now);
-  SeeBad(found->second, signal, rule, false, now);
-}
-
-void Monitor::Add(Gpu& gpu, const ReasonKey& key, const Rule& rule, const Signal& signal, Moment now) {
-  Reason reason;
   // The vitals are read right after an Xid: where they hold the driver's own advice, it is worth the wait.
   const bool waits =
       IsXid(key) && gpu.serves_advice && rule.proof == Proof::kReset && !rule.pinned && rule.severity < Severity::kLost;
+  if (found != gpu.reasons.end()) return SeeBad(found->second, signal, rule, waits, now);
+  Reason reason;
   SeeBad(reason, signal, rule, waits, now);
   reason.mig_uuids = InstancesAt(key.place);
+  Add(gpu, key, std::move(reason));
+}
+
+void Monitor::Add(Gpu& gpu, const ReasonKey& key, Reason reason) {
   if (gpu.reasons.size() >= kMaxReasonsPerGpu) {
     const auto rank = [](const auto& entry) { return std::tuple(Effective(entry.second), entry.second.severity); };
     const auto mildest = std::ranges::min_element(gpu.reasons, {}, rank);
@@ -203,9 +204,8 @@ const Monitor::Device* Monitor::Resolve(const Verdict& verdict) const {
     if (verdict.device == device.uuid || verdict.device == device.name) return &device;
   }
   for (const Device& device : devices_) {
-    if (verdict.device == device.place.uuid || (index && *index == device.index) || bus_id == device.bus_id) {
-      return &device;
-    }
+    const bool same_bus_id = !bus_id.empty() && bus_id == device.bus_id;
+    if (verdict.device == device.place.uuid || (index && *index == device.index) || same_bus_id) return &device;
   }
   return nullptr;
 }

@@ -56,7 +56,7 @@ class Monitor {
   // What something else found: Prepare that meets a lost GPU, a device node that is missing. A condition stays until
   // it is reported absent, or until the vitals say so.
   void Observe(const Signal& signal, Moment now);
-  // All that are in force; the same set again changes nothing.
+  // All that are in force; the same set again changes nothing. They are not saved: read them before the first Tick().
   void SetVerdicts(std::vector<Verdict> verdicts) { verdicts_ = std::move(verdicts); }
   // The GPU was reset in a way that vitals need not show: its driver was loaded again, somebody reset it for us.
   void NoteReset(std::string_view uuid);
@@ -99,7 +99,7 @@ class Monitor {
   Rule RuleOf(const Gpu& gpu, const ReasonKey& key) const;
   bool BlamesInstance(const Gpu& gpu, std::chrono::steady_clock::time_point since) const;
   void See(Gpu& gpu, const Signal& signal, Moment now);
-  void Add(Gpu& gpu, const ReasonKey& key, const Rule& rule, const Signal& signal, Moment now);
+  void Add(Gpu& gpu, const ReasonKey& key, Reason reason);
   void Prove(Gpu& gpu, const Look& look, Moment now);
   const Device* Resolve(const Verdict& verdict) const;
   void ApplyVerdicts(Moment now);

@@ -285,6 +285,17 @@ TEST(Monitor, TheDriversAdviceOutranksTheCatalogue) {
   }
 }
 
+TEST(Monitor, AnXidThatReturnsWaitsForAdviceAgain) {
+  Node node(FullGpus(1));
+  node.gpus[0].recovery_action = 0;
+  node.Look();
+  for (int i = 0; i < 20; ++i) {
+    node.Xid(0, 119);
+    EXPECT_EQ(node.StateOf("gpu-0"), State::kSuspect) << i;
+    node.Pass(kPoll);
+  }
+}
+
 TEST(Monitor, AdviceThatDoesNotComeLeavesTheCatalogueToDecide) {
   Node node(FullGpus(1));
   node.gpus[0].recovery_action = 0;
@@ -438,6 +449,18 @@ TEST(Monitor, TheBrakeReleasesNothingThatStands) {
   for (unsigned i = 0; i < 8; ++i) {
     EXPECT_EQ(node.StateOf(Format("gpu-{}", i)), i < 4 ? State::kUnhealthy : State::kSuspect) << i;
   }
+}
+
+TEST(Monitor, TheBrakeAlsoHoldsWhatANewPolicyMakesWorse) {
+  Node node(FullGpus(3));
+  for (nvml::GpuVitals& gpu : node.gpus) gpu.remap_pending = true;
+  node.Look();
+  node.monitor.SetPolicy(Policy::Parse("version: 1\nreasons: {RowRemapPending: {severity: unusable}}").value());
+  node.Pass(kPoll);
+  for (const DeviceHealth& health : node.monitor.report()) EXPECT_EQ(health.state, State::kSuspect);
+  node.gpus[0].remap_pending = node.gpus[1].remap_pending = false;
+  node.Pass(minutes{1});
+  EXPECT_EQ(node.StateOf("gpu-2"), State::kUnhealthy);
 }
 
 TEST(Monitor, TheBrakeIsNotForWhatTheDriverReports) {

@@ -1,6 +1,7 @@
 #include "health/reason.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 
@@ -26,7 +27,10 @@ void SeeBad(Reason& reason, const Signal& signal, const Rule& rule, bool waits, 
 
   const Severity severity = rule.pinned ? rule.severity : signal.severity.value_or(rule.severity);
   // What occurred at its worst stays so until it is over; a condition is as bad as it is now.
-  reason.severity = signal.sight == Sight::kPresent ? severity : std::max(reason.severity, severity);
+  const Severity before =
+      std::exchange(reason.severity, signal.sight == Sight::kPresent ? severity : std::max(reason.severity, severity));
+  // One that was mild is weighed anew, the brake included.
+  if (before < Severity::kUnusable && reason.severity >= Severity::kUnusable) reason.phase = Phase::kSuspect;
   reason.found = signal.found;
   reason.next = signal.next;
 }

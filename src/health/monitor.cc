@@ -221,7 +221,8 @@ void Monitor::ApplyVerdicts(Moment now) {
       continue;
     }
     if (verdict.severity == Severity::kNone) {
-      Repaired(verdict, *device);
+      // A file from the future would outweigh whatever comes until then.
+      if (verdict.written <= now.wall) Repaired(verdict, *device);
       continue;
     }
     // An instance is meant only where it is named itself.

@@ -296,6 +296,17 @@ TEST(Monitor, AnXidThatReturnsWaitsForAdviceAgain) {
   }
 }
 
+TEST(Monitor, AnXidThatReturnsIsAsBadAsTheAdviceWas) {
+  Node node(FullGpus(1));
+  node.gpus[0].recovery_action = 3;  // Drain P2P: degraded.
+  node.Look();
+  for (int i = 0; i < 5; ++i) {
+    node.Xid(0, 119);
+    EXPECT_EQ(node.Of("gpu-0").severity, Severity::kDegraded) << i;
+    node.Pass(kPoll);
+  }
+}
+
 TEST(Monitor, AdviceThatDoesNotComeLeavesTheCatalogueToDecide) {
   Node node(FullGpus(1));
   node.gpus[0].recovery_action = 0;
@@ -563,6 +574,10 @@ TEST(Monitor, APersonsWordIsProofForWhatHappenedButNotForWhatIs) {
   node.Xid(0, 119);
   node.Pass(minutes{2});
   EXPECT_THAT(node.Codes("gpu-0"), Contains("Xid119")) << "the word is older than this";
+  repaired.written = node.now().wall + std::chrono::hours{1};
+  node.monitor.SetVerdicts({repaired});
+  node.Pass(minutes{2});
+  EXPECT_THAT(node.Codes("gpu-0"), Contains("Xid119")) << "and a word from the future is none";
 }
 
 // ---- Devices and policy that change.

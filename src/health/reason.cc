@@ -25,14 +25,16 @@ void SeeBad(Reason& reason, const Signal& signal, const Rule& rule, bool waits, 
   reason.reset_seen = false;
   SeeUnproven(reason);
 
+  reason.found = signal.found;
+  reason.next = signal.next;
+  // The driver has said how bad this one is, and will say it again.
+  if (waits && reason.phase != Phase::kSuspect) return;
   const Severity severity = rule.pinned ? rule.severity : signal.severity.value_or(rule.severity);
   // What occurred at its worst stays so until it is over; a condition is as bad as it is now.
   const Severity before =
       std::exchange(reason.severity, signal.sight == Sight::kPresent ? severity : std::max(reason.severity, severity));
   // One that was mild is weighed anew, the brake included.
   if (before < Severity::kUnusable && reason.severity >= Severity::kUnusable) reason.phase = Phase::kSuspect;
-  reason.found = signal.found;
-  reason.next = signal.next;
 }
 
 void SeeGood(Reason& reason, Moment now) {

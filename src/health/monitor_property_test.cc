@@ -17,7 +17,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr unsigned kGpus = 4;
-constexpr unsigned kParts = 4, kSeedsPerPart = 500;  // Parts run side by side.
+constexpr unsigned kParts = 8, kSeedsPerPart = 250;  // Parts run side by side.
 constexpr int kSteps = 40;
 
 // What the test knows of one fault of one GPU.

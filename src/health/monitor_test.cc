@@ -23,7 +23,8 @@ constexpr seconds kPoll{5};
 // A node whose GPUs are looked at every five seconds.
 class Node {
  public:
-  explicit Node(device::Snapshot snapshot, std::string_view policy = {}) : monitor(Policy::Parse(policy).value()) {
+  explicit Node(const device::Snapshot& snapshot, std::string_view policy = {})
+      : monitor(Policy::Parse(policy).value()) {
     monitor.SetDevices(snapshot, now());
     for (const auto& device : snapshot.devices) {
       if (gpus.empty() || gpus.back().uuid != device.gpu.uuid) gpus.push_back(GoodVitals(device.gpu.minor));

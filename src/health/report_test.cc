@@ -13,9 +13,6 @@ namespace {
 
 using std::chrono::seconds;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::StartsWith;
 
 ReasonReport Of(Kind kind, Severity severity, Phase phase = Phase::kStanding, Mode mode = Mode::kTaint) {
   Reason reason;

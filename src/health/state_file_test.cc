@@ -15,7 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::hours;
 using std::chrono::seconds;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;

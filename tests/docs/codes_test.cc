@@ -87,7 +87,7 @@ std::vector<std::string> Missing(const std::set<std::string>& names, std::string
 TEST(Docs, ExplainEveryCodeAndEvent) {
   std::set<std::string> codes;
   for (const std::string_view folder :
-       {"api", "base", "cdi", "cel", "device", "driver", "journal", "json", "kube", "kubelet", "net", "nvml",
+       {"api", "base", "cdi", "cel", "device", "driver", "health", "journal", "json", "kube", "kubelet", "net", "nvml",
         "cmd/tessera-kubelet-plugin", "cmd/tessera-cdi-hook"}) {
     codes.merge(CodesIn(Sources(fs::path("src") / folder)));
   }

@@ -129,13 +129,17 @@ cel::Release ReleaseOf(std::string_view name) {
   Abort(Format("there is no release {}", name));
 }
 
+cel::SelectorCache& SelectorsOf(cel::Release release) {
+  static std::map<cel::Release, cel::SelectorCache> caches;
+  return caches.try_emplace(release, cel::Environment{.release = release}).first->second;
+}
+
 Result<alloc::Outcome> Solve(const AllocationProblem& problem, const alloc::Rules& rules,
                              const alloc::SearchLimits& limits) {
   const alloc::Inventory inventory(problem.slices);
   alloc::AllocatedState allocated(rules.gates);
   for (const api::AllocationResult& result : problem.allocated) allocated.Add(result);
-  cel::SelectorCache selectors({.release = rules.release, .consumable_capacity_gate = rules.gates.consumable_capacity});
-  const alloc::Allocator allocator(inventory, allocated, problem.classes, selectors, rules,
+  const alloc::Allocator allocator(inventory, allocated, problem.classes, SelectorsOf(rules.release), rules,
                                    [] { return std::string("11111111-2222-4333-8444-555555555555"); });
   return allocator.Allocate(problem.node, problem.claims, limits);
 }

@@ -25,6 +25,9 @@ Result<AllocationProblem> DecodeProblem(const json::Value& value);
 // "1.36" and "1.37".
 cel::Release ReleaseOf(std::string_view name);
 
+// Compiled once for all problems of a test.
+cel::SelectorCache& SelectorsOf(cel::Release release);
+
 Result<alloc::Outcome> Solve(const AllocationProblem& problem, const alloc::Rules& rules,
                              const alloc::SearchLimits& limits = {});
 
@@ -34,6 +37,7 @@ Result<alloc::Outcome> Solve(const AllocationProblem& problem, const alloc::Rule
 //   -                                  not on this node
 //   !                                  not on this node, where a pool is invalid
 //   E #xxxxxxxx                        a hash of the text of an error that stops the scheduler
+// The oracle adds " @steps" where there is no error.
 std::string AnswerOf(const Result<alloc::Outcome>& outcome);
 
 // What the hash stands for: capacities, tolerations, configs, node selectors; or the text of the error.

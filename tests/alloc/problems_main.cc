@@ -2,16 +2,23 @@
 //
 //   tessera-alloc-problems problems FIRST COUNT        one problem a line, by seed
 //   tessera-alloc-problems answers RELEASE < problems  one answer a line, "short TAB details"
+//   tessera-alloc-problems cases FILE                  "releases TAB case TAB wanted TAB problem" a line, by hand
 #include <iostream>
 #include <span>
 #include <string>
 
 #include "base/text.h"
+#include "tests/alloc/case_file.h"
 #include "tests/alloc/generator.h"
 #include "tests/alloc/problem.h"
 
 namespace tessera::tests {
 namespace {
+
+std::string OneLine(std::string text) {
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 2) text.replace(at, 1, "\\n");
+  return text;
+}
 
 int PrintProblems(std::uint64_t first, std::uint64_t count) {
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
@@ -30,9 +37,22 @@ int PrintAnswers(std::string_view release) {
       return 1;
     }
     const auto outcome = Solve(*problem, rules);
-    std::string details = DetailsOf(outcome);
-    for (std::size_t at = 0; (at = details.find('\n', at)) != std::string::npos; at += 2) details.replace(at, 1, "\\n");
-    std::cout << AnswerOf(outcome) << '\t' << details << '\n';
+    std::cout << AnswerOf(outcome) << '\t' << OneLine(DetailsOf(outcome)) << '\n';
+  }
+  return 0;
+}
+
+int PrintCases(const std::string& file) {
+  const auto cases = ReadCases(file);
+  if (!cases) {
+    std::cerr << cases.error().Text() << '\n';
+    return 1;
+  }
+  for (const AllocationCase& one : *cases) {
+    const std::string steps = one.steps ? Format(" @{}", *one.steps) : "";
+    std::cout << Join(one.releases, ",") << '\t' << one.name << '\t'
+              << (one.error.empty() ? one.want + steps : OneLine(one.error)) << '\t' << json::PrintJson(one.problem)
+              << '\n';
   }
   return 0;
 }
@@ -44,8 +64,9 @@ int Main(std::span<char*> args) {
     const auto count = ParseNumber<std::uint64_t>(args[3]);
     if (first && count) return PrintProblems(*first, *count);
   }
+  if (command == "cases" && args.size() == 3) return PrintCases(args[2]);
   if (command == "answers" && args.size() == 3) return PrintAnswers(args[2]);
-  std::cerr << "usage: tessera-alloc-problems problems FIRST COUNT | answers RELEASE\n";
+  std::cerr << "usage: tessera-alloc-problems problems FIRST COUNT | answers RELEASE | cases FILE\n";
   return 2;
 }
 

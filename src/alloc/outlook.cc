@@ -9,15 +9,13 @@
 namespace tessera::alloc {
 namespace {
 
-// Whether some path may end in an error, or leaves traces behind that later ones see.
-bool DependsOnPath(const Problem& problem) {
+// Whether a path through this option may end in an error, or leaves traces behind that later paths see.
+bool DependsOnPath(const Problem& problem, const Option& option) {
   if (problem.rules.repeats_within_request) return true;
-  return std::ranges::any_of(problem.plan.options, [&](const Option& option) {
-    if (option.all && !option.constraints.empty()) return true;  // A constraint that fails there is an error.
-    if (!problem.rules.distinct_keeps_last_only || option.count < 2) return false;
-    const auto& constraints = problem.plan.claims[option.claim].constraints;
-    return std::ranges::any_of(option.constraints, [&](std::uint32_t c) { return !constraints[c].matches(); });
-  });
+  if (option.all && !option.constraints.empty()) return true;  // A constraint that fails there is an error.
+  if (!problem.rules.distinct_keeps_last_only || option.count < 2) return false;
+  const auto& constraints = problem.plan.claims[option.claim].constraints;
+  return std::ranges::any_of(option.constraints, [&](std::uint32_t c) { return !constraints[c].matches(); });
 }
 
 std::string KeyOf(const api::Attribute& attribute, std::uint32_t device) {
@@ -35,10 +33,12 @@ class OutlookBuilder {
   explicit OutlookBuilder(const Problem& problem) : problem_(problem) {}
 
   std::optional<Outlook> Build() {
-    if (DependsOnPath(problem_) || !LookAtDevices()) return std::nullopt;
+    if (!LookAtRequests()) return std::nullopt;
+    if (out_.hopeless_) return std::move(out_);
     for (bool changed = true; changed && !out_.hopeless_;) {
-      changed = DropShortOptions();
-      changed = DropShortValues() || changed;
+      changed = DropShortValues();
+      changed = DropShortOptions() || changed;
+      out_.hopeless_ = out_.hopeless_ || !EveryRequestIsOpen();
     }
     if (!out_.hopeless_) out_.hopeless_ = TooManyTogether() || !Assignable();
     CountLeft();
@@ -52,28 +52,33 @@ class OutlookBuilder {
   const Option& OptionAt(std::size_t number) const { return problem_.plan.options[number]; }
   bool Shareable(std::uint32_t device) const { return IsShareable(problem_.pools.devices[device], problem_.rules); }
 
-  // False when the scheduler may meet an error.
-  bool LookAtDevices() {
-    for (std::size_t number = 0; number < problem_.plan.options.size(); ++number) {
-      auto& allowed = out_.allowed_.emplace_back(DeviceCount());
-      const Option& option = OptionAt(number);
-      if (option.all) {
-        for (const std::uint32_t device : option.everything) {
-          allowed[device] = FirstObstacle(problem_, number, device) == Obstacle::kNone;
+  // False when the scheduler may meet an error. It gets no further than to a request that nothing can serve, so neither
+  // does this.
+  bool LookAtRequests() {
+    for (const PlannedClaim& claim : problem_.plan.claims) {
+      for (const PlannedRequest& request : claim.requests) {
+        for (std::uint32_t i = 0; i < request.option_count; ++i) {
+          if (!LookAtOption(request.first_option + i)) return false;
         }
-        continue;
-      }
-      for (std::uint32_t device = 0; device < DeviceCount(); ++device) {
-        const Obstacle obstacle = FirstObstacle(problem_, number, device);
-        if (obstacle == Obstacle::kFault) return false;
-        allowed[device] = obstacle == Obstacle::kNone;
+        DropShortOptions();
+        out_.hopeless_ = !HasOpenOption(request);
+        if (out_.hopeless_) return true;
       }
     }
     return true;
   }
 
-  std::uint64_t Supply(std::size_t number) const {
-    return static_cast<std::uint64_t>(std::ranges::count_if(out_.allowed_[number], [](char a) { return a != 0; }));
+  bool LookAtOption(std::size_t number) {
+    const Option& option = OptionAt(number);
+    if (DependsOnPath(problem_, option)) return false;
+    auto& allowed = out_.allowed_.emplace_back(DeviceCount());
+    for (std::uint32_t device = 0; device < DeviceCount(); ++device) {
+      if (option.all && !std::ranges::binary_search(option.everything, device)) continue;
+      const Obstacle obstacle = FirstObstacle(problem_, number, device);
+      if (obstacle == Obstacle::kFault) return false;
+      allowed[device] = obstacle == Obstacle::kNone;
+    }
+    return true;
   }
 
   // How many of these devices the counters allow at the same time, at most. Devices are grouped by the first counter
@@ -114,26 +119,32 @@ class OutlookBuilder {
   // Options that cannot have their devices are closed. Returns whether one was.
   bool DropShortOptions() {
     bool changed = false;
-    for (std::size_t number = 0; number < problem_.plan.options.size(); ++number) {
+    closed_.resize(out_.allowed_.size());
+    for (std::size_t number = 0; number < out_.allowed_.size(); ++number) {
       const Option& option = OptionAt(number);
       const bool empty = option.all && option.everything.empty();
-      if (Closed(number) || (!empty && Together(out_.allowed_[number]) >= option.count)) continue;
-      closed_.resize(problem_.plan.options.size());
-      closed_[number] = true;
+      if (closed_[number] || (!empty && Together(out_.allowed_[number]) >= option.count)) continue;
+      closed_[number] = 1;
       std::ranges::fill(out_.allowed_[number], 0);
       changed = true;
-    }
-    for (const PlannedClaim& claim : problem_.plan.claims) {
-      for (const PlannedRequest& request : claim.requests) {
-        bool open = false;
-        for (std::uint32_t i = 0; i < request.option_count; ++i) open = open || !Closed(request.first_option + i);
-        out_.hopeless_ = out_.hopeless_ || !open;
-      }
     }
     return changed;
   }
 
-  bool Closed(std::size_t number) const { return number < closed_.size() && closed_[number]; }
+  bool HasOpenOption(const PlannedRequest& request) const {
+    for (std::uint32_t i = 0; i < request.option_count; ++i) {
+      if (!Closed(request.first_option + i)) return true;
+    }
+    return false;
+  }
+
+  bool EveryRequestIsOpen() const {
+    return std::ranges::all_of(problem_.plan.claims, [&](const PlannedClaim& claim) {
+      return std::ranges::all_of(claim.requests, [&](const auto& request) { return HasOpenOption(request); });
+    });
+  }
+
+  bool Closed(std::size_t number) const { return closed_[number] != 0; }
 
   // What a request needs at least, whichever of its options is taken.
   struct Demand {

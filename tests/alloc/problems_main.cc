@@ -37,7 +37,7 @@ int PrintAnswers(std::string_view release) {
       return 1;
     }
     const auto outcome = Solve(*problem, rules);
-    std::cout << AnswerOf(outcome) << '\t' << OneLine(DetailsOf(outcome)) << '\n';
+    std::cout << AnswerOf(outcome) << '\t' << OneLine(DetailsOf(outcome)) << '\n' << std::flush;
   }
   return 0;
 }

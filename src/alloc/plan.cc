@@ -13,6 +13,25 @@ std::unexpected<Error> Refuse(std::string message, std::string advice = {}) {
   return BadConfig("ClaimNotAllocatable", std::move(message), std::move(advice));
 }
 
+Result<void> CheckSize(std::span<const Claim> claims) {
+  if (claims.size() > kMaxClaims) {
+    return Refuse(Format("{} claims at once; at most {} are taken", claims.size(), kMaxClaims));
+  }
+  for (const Claim& claim : claims) {
+    const auto& requests = claim.spec.requests;
+    if (requests.size() > kMaxRequests) {
+      return Refuse(
+          Format("claim {} has {} requests; the API allows {}", api::ToText(claim.ref), requests.size(), kMaxRequests));
+    }
+    for (const api::ClaimRequest& request : requests) {
+      if (request.first_available.size() <= kMaxAlternatives) continue;
+      return Refuse(Format("claim {}, request {} has {} alternatives; the API allows {}", api::ToText(claim.ref),
+                           request.name, request.first_available.size(), kMaxAlternatives));
+    }
+  }
+  return {};
+}
+
 // Puts one claim after the other into a plan.
 class Planner {
  public:
@@ -220,6 +239,7 @@ Result<void> Planner::AddConstraints() {
 
 Result<Plan> MakePlan(std::span<const Claim> claims, const Classes& classes, const PoolSet& pools, const Rules& rules,
                       Matcher& matcher) {
+  TESSERA_TRY(CheckSize(claims));
   Planner planner(classes, pools, rules, matcher);
   for (const Claim& claim : claims) TESSERA_TRY(planner.Add(claim));
   return planner.Take();

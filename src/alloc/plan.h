@@ -23,6 +23,11 @@ namespace tessera::alloc {
 // The most devices that one claim can hold (AllocationResultsMaxSize).
 inline constexpr std::size_t kMaxResults = 32;
 
+// What the API server allows in a claim, and more claims than a pod has any use for: the search recurses over them.
+inline constexpr std::size_t kMaxRequests = 32;
+inline constexpr std::size_t kMaxAlternatives = 8;
+inline constexpr std::size_t kMaxClaims = 64;
+
 struct Claim {
   api::ClaimRef ref;
   api::ClaimSpec spec;

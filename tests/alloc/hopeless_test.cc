@@ -83,6 +83,14 @@ TEST(HopelessClaims, PartitionsThatDoNotFitTogether) {
   ExpectRefusedWithin(100, ProblemOf({counters, devices}, {Request("r", 29)}));
 }
 
+TEST(HopelessClaims, WhatTheApiServerWouldNotStore) {
+  auto problem = ProblemOf({Slice(1, Same)}, std::vector(100'000, Request("r", 0)));
+  EXPECT_FALSE(Solve(problem, alloc::RulesFor(cel::Release::k1_37)).has_value());
+  problem.claims[0].spec.requests = {Request("r", 1)};
+  problem.claims.resize(100'000, problem.claims[0]);
+  EXPECT_FALSE(Solve(problem, alloc::RulesFor(cel::Release::k1_37)).has_value());
+}
+
 TEST(HopelessClaims, ADeviceTriedInVainIsNotTriedAgainUnderAnotherName) {
   // "b" needs the one device that "a" may have as well; which of the others "a" takes makes no difference.
   auto problem =

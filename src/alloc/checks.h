@@ -32,10 +32,10 @@ struct Problem {
 };
 
 // The first that applies, on the assumption that nothing has been chosen yet.
-Obstacle FirstObstacle(const Problem& problem, std::size_t option, std::uint32_t device);
+Obstacle FirstObstacle(const Problem& problem, std::size_t number, std::uint32_t device);
 
 // What FirstObstacle() found, in words and with the values concerned.
-std::string Describe(const Problem& problem, std::size_t option, std::uint32_t device, Obstacle obstacle);
+std::string Describe(const Problem& problem, std::size_t number, std::uint32_t device, Obstacle obstacle);
 
 // Whether shares of the device may be given to several requests.
 bool IsShareable(const Candidate& candidate, const Rules& rules);

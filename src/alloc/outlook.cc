@@ -83,7 +83,7 @@ class OutlookBuilder {
 
   // How many of these devices the counters allow at the same time, at most. Devices are grouped by the first counter
   // they take; each takes at least the smallest amount of its group.
-  std::uint64_t Together(const std::vector<char>& devices) const {
+  std::uint64_t Together(const std::vector<unsigned char>& devices) const {
     struct Group {
       std::uint64_t count = 0;
       Quantity least, available;
@@ -150,7 +150,7 @@ class OutlookBuilder {
   struct Demand {
     std::uint64_t count = UINT64_MAX;
     bool exclusive = true;  // Not admin access.
-    std::vector<char> devices;
+    std::vector<unsigned char> devices;
   };
 
   // Of all requests of a claim for which `counts` holds of every open option.
@@ -158,7 +158,7 @@ class OutlookBuilder {
   std::vector<Demand> DemandsOf(const PlannedClaim& claim, const Predicate& counts) const {
     std::vector<Demand> demands;
     for (const PlannedRequest& request : claim.requests) {
-      Demand demand{.devices = std::vector<char>(DeviceCount())};
+      Demand demand{.devices = std::vector<unsigned char>(DeviceCount())};
       bool every = true;
       for (std::uint32_t i = 0; i < request.option_count; ++i) {
         const std::size_t number = request.first_option + i;
@@ -212,7 +212,7 @@ class OutlookBuilder {
     return values;
   }
 
-  std::vector<std::uint64_t> CountByValue(const std::vector<char>& devices, const Values& values) const {
+  std::vector<std::uint64_t> CountByValue(const std::vector<unsigned char>& devices, const Values& values) const {
     std::vector<std::uint64_t> counts(values.count);
     for (std::uint32_t d = 0; d < DeviceCount(); ++d) {
       if (devices[d] && values.of[d] != kNoValue) ++counts[values.of[d]];
@@ -224,7 +224,7 @@ class OutlookBuilder {
   template <class Covers>
   bool DropForMatch(const PlannedClaim& claim, const Covers& covers, const std::vector<Demand>& demands,
                     const Values& values) {
-    std::vector<char> possible(values.count, 1);
+    std::vector<unsigned char> possible(values.count, 1);
     for (const Demand& demand : demands) {
       const auto counts = CountByValue(demand.devices, values);
       for (std::uint32_t v = 0; v < values.count; ++v) possible[v] = possible[v] && counts[v] >= demand.count;
@@ -250,15 +250,16 @@ class OutlookBuilder {
   }
 
   // Requests that cannot share a device need one each.
-  void RequireJointSupply(const std::vector<Demand>& demands, const Values& values, std::vector<char>& possible) const {
-    std::vector<char> all(DeviceCount());
+  void RequireJointSupply(const std::vector<Demand>& demands, const Values& values,
+                          std::vector<unsigned char>& possible) const {
+    std::vector<unsigned char> all(DeviceCount());
     std::uint64_t wanted = 0;
     for (const Demand& demand : demands) {
       if (!demand.exclusive) continue;
       wanted += demand.count;
       for (std::uint32_t d = 0; d < DeviceCount(); ++d) all[d] |= demand.devices[d];
     }
-    std::vector<char> unlimited(values.count);
+    std::vector<unsigned char> unlimited(values.count);
     for (std::uint32_t d = 0; d < DeviceCount(); ++d) {
       if (all[d] && values.of[d] != kNoValue && Shareable(d)) unlimited[values.of[d]] = 1;
     }
@@ -269,7 +270,7 @@ class OutlookBuilder {
   // Every device of the constraint has another value, so there must be enough values.
   void TooFewDistinct(const std::vector<Demand>& demands, const Values& values) {
     if (problem_.rules.distinct_keeps_last_only) return;
-    std::vector<char> seen(values.count);
+    std::vector<unsigned char> seen(values.count);
     std::uint64_t wanted = 0;
     for (const Demand& demand : demands) {
       wanted += demand.count;
@@ -292,7 +293,7 @@ class OutlookBuilder {
   }
 
   bool TooManyTogether() const {
-    std::vector<char> devices(DeviceCount());
+    std::vector<unsigned char> devices(DeviceCount());
     std::uint64_t wanted = 0;
     for (const Demand& demand : ExclusiveDemands()) {
       wanted += demand.count;
@@ -310,7 +311,7 @@ class OutlookBuilder {
     std::vector<std::uint32_t> owner(DeviceCount(), kNoValue);
     for (std::uint32_t r = 0; r < demands.size(); ++r) {
       for (std::uint64_t i = 0; i < demands[r].count; ++i) {
-        std::vector<char> visited(demands.size());
+        std::vector<unsigned char> visited(demands.size());
         if (!Assign(demands, r, owner, visited)) return false;
       }
     }
@@ -318,7 +319,7 @@ class OutlookBuilder {
   }
 
   bool Assign(const std::vector<Demand>& demands, std::uint32_t request, std::vector<std::uint32_t>& owner,
-              std::vector<char>& visited) const {
+              std::vector<unsigned char>& visited) const {
     visited[request] = 1;
     const auto& devices = demands[request].devices;
     for (std::uint32_t d = 0; d < DeviceCount(); ++d) {
@@ -374,7 +375,7 @@ class OutlookBuilder {
 
   const Problem& problem_;
   Outlook out_;
-  std::vector<char> closed_;  // By option.
+  std::vector<unsigned char> closed_;  // By option.
 };
 
 std::optional<Outlook> Outlook::Of(const Problem& problem) { return OutlookBuilder(problem).Build(); }

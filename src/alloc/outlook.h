@@ -39,9 +39,9 @@ class Outlook {
   static constexpr std::uint32_t kNoTwin = UINT32_MAX;
 
   bool hopeless_ = false;
-  std::vector<std::vector<char>> allowed_;        // By option and device.
-  std::vector<std::vector<std::uint32_t>> left_;  // By option and device, and one more.
-  std::vector<std::uint32_t> earlier_twin_;       // By device.
+  std::vector<std::vector<unsigned char>> allowed_;  // By option and device.
+  std::vector<std::vector<std::uint32_t>> left_;     // By option and device, and one more.
+  std::vector<std::uint32_t> earlier_twin_;          // By device.
 };
 
 }  // namespace tessera::alloc

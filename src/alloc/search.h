@@ -63,12 +63,12 @@ class Search {
   End EnterOption(std::uint32_t option, std::uint64_t number, std::uint32_t start);
 
   End TryOptions(const PlannedRequest& request);
-  End Place(std::uint32_t option, std::uint64_t number, std::uint32_t start);
-  End PlaceFixed(std::uint32_t option, std::uint64_t number);
-  End Walk(std::uint32_t option, std::uint64_t number, std::uint32_t start);
+  End Place(std::uint32_t number, std::uint64_t placed, std::uint32_t start);
+  End PlaceFixed(std::uint32_t number, std::uint64_t placed);
+  End Walk(std::uint32_t number, std::uint64_t placed, std::uint32_t start);
 
-  Try Look(std::uint32_t option, std::uint32_t device);  // An ExactCount candidate: its selectors, then Take().
-  Try Take(std::uint32_t option, std::uint32_t device, bool fixed);
+  Try Look(std::uint32_t number, std::uint32_t device);  // An ExactCount candidate: its selectors, then Take().
+  Try Take(std::uint32_t number, std::uint32_t device, bool fixed);
   void GiveBack();  // The claim's last choice.
 
   bool InUse(const Option& option, std::uint32_t device) const;
@@ -77,9 +77,9 @@ class Search {
   void ReleaseCounters(const Candidate& candidate);
   bool AddToConstraints(const Option& option, const Candidate& candidate);
   void RemoveFromConstraints(const Option& option, std::size_t count);
-  void Record(std::uint32_t option, std::uint32_t device, bool counters);
+  void Record(std::uint32_t number, std::uint32_t device, bool counters);
 
-  bool CutOff(std::uint32_t option, std::uint64_t number, std::uint32_t start) const;
+  bool CutOff(std::uint32_t number, std::uint64_t placed, std::uint32_t start) const;
   bool TriedATwin(std::uint32_t device, std::uint32_t start) const;
   bool Step();
   void AfterDeadEnd();

@@ -72,7 +72,7 @@ struct DeviceClass {
 // `spec` of a claim, or `spec.spec` of a template. Unknown fields are ignored, because a newer server may send them. An
 // error names the field.
 Result<ClaimSpec> DecodeClaimSpec(const json::Value& spec);
-Result<DeviceClass> DecodeDeviceClass(const json::Value& object);
+Result<DeviceClass> DecodeDeviceClass(const json::Value& value);
 
 // For json/decode.h.
 template <class F>

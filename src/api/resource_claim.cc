@@ -11,8 +11,14 @@ void Describe(F& f, AllocationResult& r) {
   f.Required("driver", r.driver);
   f.Required("pool", r.pool);
   f.Required("device", r.device);
-  f.Optional("adminAccess", r.admin_access);
+  std::optional<bool> admin = r.admin_access ? std::optional(true) : std::nullopt;  // Written only when it is true.
+  f.Optional("adminAccess", admin);
+  if (admin && *admin != r.admin_access) r.admin_access = *admin;
   f.Optional("shareID", r.share_id);
+  f.Optional("tolerations", r.tolerations);
+  f.Optional("consumedCapacity", r.consumed_capacity);
+  f.Optional("bindingConditions", r.binding_conditions);
+  f.Optional("bindingFailureConditions", r.binding_failure_conditions);
 }
 
 namespace {
@@ -51,10 +57,12 @@ void Describe(F& f, Devices& d) {
 
 struct AllocationObject {
   Devices devices;
+  std::optional<NodeSelector> node_selector;
 };
 template <class F>
 void Describe(F& f, AllocationObject& a) {
   f.Optional("devices", a.devices);
+  f.Optional("nodeSelector", a.node_selector);
 }
 
 struct Consumer {
@@ -100,7 +108,7 @@ void Describe(F& f, Object& o) {
 Result<Allocation> DecodeAllocation(const json::Value& value) {
   TESSERA_ASSIGN(AllocationObject object,
                  json::Decode<AllocationObject>(value, json::Unknown::kIgnore, "status.allocation"));
-  Allocation allocation{.results = std::move(object.devices.results)};
+  Allocation allocation{.results = std::move(object.devices.results), .node_selector = std::move(object.node_selector)};
   for (Config& config : object.devices.config) {
     AllocationConfig& added = allocation.configs.emplace_back(std::move(config.source), std::move(config.requests));
     if (!config.opaque) continue;
@@ -111,6 +119,15 @@ Result<Allocation> DecodeAllocation(const json::Value& value) {
 }
 
 }  // namespace
+
+json::Value ToJson(const Allocation& allocation) {
+  AllocationObject object{.devices = {.results = allocation.results}, .node_selector = allocation.node_selector};
+  for (const AllocationConfig& config : allocation.configs) {
+    Config& added = object.devices.config.emplace_back(config.source, config.requests);
+    if (!config.driver.empty()) added.opaque = Opaque{.driver = config.driver, .parameters = config.parameters};
+  }
+  return json::Encode(object);
+}
 
 std::string_view MainRequest(std::string_view request) { return request.substr(0, request.find('/')); }
 

@@ -2,13 +2,17 @@
 // and v1beta1.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "api/claim_spec.h"
+#include "api/node_selector.h"
 #include "api/prepared_claim.h"
 #include "base/error.h"
+#include "base/quantity.h"
 #include "json/value.h"
 
 namespace tessera::api {
@@ -19,6 +23,9 @@ struct AllocationResult {
   std::string driver, pool, device;
   bool admin_access = false;
   std::optional<std::string> share_id;
+  std::vector<Toleration> tolerations;
+  std::map<std::string, Quantity> consumed_capacity;  // With a share only.
+  std::vector<std::string> binding_conditions, binding_failure_conditions;
 };
 
 // "main/sub" is "main": containers and the kubelet know only that.
@@ -35,7 +42,11 @@ struct AllocationConfig {
 struct Allocation {
   std::vector<AllocationResult> results;
   std::vector<AllocationConfig> configs;
+  std::optional<NodeSelector> node_selector;  // Absent: usable everywhere.
 };
+
+// `status.allocation`, as the API server takes it.
+json::Value ToJson(const Allocation& allocation);
 
 struct ResourceClaim {
   ClaimRef ref;

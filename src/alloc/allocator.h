@@ -1,0 +1,85 @@
+// alloc/allocator.h: which devices kube-scheduler would give to claims on a node, or that it would not. Start here.
+//
+//   const alloc::Inventory inventory(slices);
+//   alloc::Allocator allocator(inventory, allocated, classes, selectors, alloc::RulesFor(cel::Release::k1_37));
+//   TESSERA_ASSIGN(const alloc::Outcome outcome, allocator.Allocate(node, claims));
+//
+// The rules are those of k8s.io/dynamic-resource-allocation/structured (rules.h says of which releases), to the order in
+// which devices are tried: the first solution is the answer.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "alloc/allocated_state.h"
+#include "alloc/inventory.h"
+#include "alloc/node.h"
+#include "alloc/plan.h"
+#include "alloc/results.h"
+#include "alloc/rules.h"
+#include "alloc/search.h"
+#include "api/resource_claim.h"
+#include "base/error.h"
+#include "cel/selector_cache.h"
+
+namespace tessera::alloc {
+
+struct Outcome {
+  bool allocated = false;
+  std::vector<api::Allocation> allocations;  // One a claim, in their order, when allocated.
+  // "cannot allocate all claims", or "invalid resource pools were encountered", when not: the scheduler's words. Another
+  // node may still do.
+  std::string reason;
+  std::uint64_t steps = 0;  // How often a device was looked for.
+};
+
+// Why a device cannot serve a request, whatever else is chosen.
+struct DeviceVerdict {
+  std::string driver, pool, device;
+  Obstacle obstacle = Obstacle::kNone;
+  std::string detail;
+};
+
+// One request, or one of its alternatives.
+struct RequestVerdict {
+  api::ClaimRef claim;
+  std::string request;                 // "main" or "main/sub".
+  std::vector<DeviceVerdict> devices;  // In the order in which they are tried.
+};
+
+struct PoolVerdict {
+  std::string driver, pool;
+  PoolState state = PoolState::kUsable;
+  std::string reason;
+};
+
+struct Explanation {
+  std::vector<PoolVerdict> pools;
+  std::vector<RequestVerdict> requests;
+};
+
+// Everything it is given must outlive it. Safe from any thread.
+class Allocator {
+ public:
+  Allocator(const Inventory& inventory, const AllocatedState& allocated, const Classes& classes,
+            cel::SelectorCache& selectors, const Rules& rules, NewShareId new_share_id = {});
+
+  // All claims of a pod that have no allocation yet, in the pod's order; all or nothing. An error is one that stops the
+  // scheduler, whatever other nodes have (its text is the message), or AllocationUndecided.
+  Result<Outcome> Allocate(const Node& node, std::span<const Claim> claims, const SearchLimits& limits = {}) const;
+
+  // Each device's first obstacle for each request. Nothing of it happens during Allocate().
+  Result<Explanation> Explain(const Node& node, std::span<const Claim> claims) const;
+
+ private:
+  const Inventory& inventory_;
+  const AllocatedState& allocated_;
+  const Classes& classes_;
+  cel::SelectorCache& selectors_;
+  const Rules rules_;
+  const NewShareId new_share_id_;
+};
+
+}  // namespace tessera::alloc

@@ -1,0 +1,77 @@
+#include "alloc/constraints.h"
+
+#include <algorithm>
+
+namespace tessera::alloc {
+
+AttributeName::AttributeName(std::string_view name) : full(name) {
+  const std::size_t slash = name.find('/');
+  if (slash == std::string_view::npos) return;
+  domain = name.substr(0, slash);
+  id = name.substr(slash + 1);
+}
+
+const api::Attribute* FindAttribute(const Candidate& candidate, const AttributeName& name) {
+  const auto& attributes = candidate.device->attributes;
+  const auto full = attributes.find(name.full);
+  if (full != attributes.end()) return &full->second;
+  if (name.id.empty() || name.domain != candidate.slice->driver) return nullptr;
+  const auto bare = attributes.find(name.id);
+  return bare == attributes.end() ? nullptr : &bare->second;
+}
+
+namespace {
+
+bool IsScalar(const api::Attribute& attribute) {
+  return std::holds_alternative<std::string>(attribute) || std::holds_alternative<std::int64_t>(attribute) ||
+         std::holds_alternative<bool>(attribute) || std::holds_alternative<api::Version>(attribute);
+}
+
+}  // namespace
+
+bool SameValue(const api::Attribute& a, const api::Attribute& b) { return IsScalar(a) && a == b; }
+
+ConstraintState::ConstraintState(const api::Constraint& constraint, const Rules& rules)
+    : constraint_(&constraint),
+      attribute_(constraint.match_attribute ? *constraint.match_attribute : *constraint.distinct_attribute),
+      match_(constraint.match_attribute.has_value()),
+      keeps_last_only_(rules.distinct_keeps_last_only) {}
+
+bool ConstraintState::Covers(std::string_view main, std::string_view full) const {
+  const auto& names = constraint_->requests;
+  return names.empty() || std::ranges::any_of(names, [&](const auto& name) { return name == main || name == full; });
+}
+
+bool ConstraintState::Fits(const api::Attribute& value) const {
+  if (devices_ == 0) return true;
+  if (match_) return SameValue(value, *values_.front().second);
+  // A value whose type the scheduler does not know differs from nothing.
+  return values_.empty() ||
+         (IsScalar(value) && std::ranges::none_of(values_, [&](const auto& known) { return *known.second == value; }));
+}
+
+bool ConstraintState::Add(std::uint32_t request, const Candidate& candidate) {
+  const api::Attribute* value = FindAttribute(candidate, attribute_);
+  if (value == nullptr || !Fits(*value)) return false;
+  ++devices_;
+  if (!match_ && keeps_last_only_) {
+    const auto slot = std::ranges::find(values_, request, &std::pair<std::uint32_t, const api::Attribute*>::first);
+    if (slot != values_.end()) {
+      slot->second = value;
+      return true;
+    }
+  }
+  values_.emplace_back(request, value);
+  return true;
+}
+
+void ConstraintState::Remove(std::uint32_t request) {
+  --devices_;
+  if (!match_ && keeps_last_only_) {
+    std::erase_if(values_, [&](const auto& known) { return known.first == request; });
+  } else {
+    values_.pop_back();
+  }
+}
+
+}  // namespace tessera::alloc

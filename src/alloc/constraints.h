@@ -1,0 +1,54 @@
+// alloc/constraints.h: matchAttribute and distinctAttribute of a claim, while devices are chosen and given up again.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "alloc/pools.h"
+#include "alloc/rules.h"
+#include "api/claim_spec.h"
+
+namespace tessera::alloc {
+
+// A full name, taken apart once.
+struct AttributeName {
+  explicit AttributeName(std::string_view name);
+  std::string full, domain, id;
+};
+
+// The attribute by its full name or, in the driver's own domain, by its id. Null when there is none.
+const api::Attribute* FindAttribute(const Candidate& candidate, const AttributeName& name);
+
+// Lists are never the same, and versions are compared as text.
+bool SameValue(const api::Attribute& a, const api::Attribute& b);
+
+class ConstraintState {
+ public:
+  ConstraintState(const api::Constraint& constraint, const Rules& rules);
+
+  // Whether it is about devices of this request, "main" or, with a sub-request, "main/sub".
+  bool Covers(std::string_view main, std::string_view full) const;
+
+  bool matches() const { return match_; }  // matchAttribute; otherwise distinctAttribute.
+  const AttributeName& attribute() const { return attribute_; }
+
+  // Adds the device when it satisfies the constraint together with those added before. `request` is the number of the
+  // main request. Each device added is removed again in reverse order, or never.
+  bool Add(std::uint32_t request, const Candidate& candidate);
+  void Remove(std::uint32_t request);
+
+ private:
+  bool Fits(const api::Attribute& value) const;
+
+  const api::Constraint* constraint_;
+  AttributeName attribute_;
+  bool match_;
+  bool keeps_last_only_;
+  std::vector<std::pair<std::uint32_t, const api::Attribute*>> values_;
+  std::size_t devices_ = 0;
+};
+
+}  // namespace tessera::alloc

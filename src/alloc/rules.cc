@@ -1,0 +1,30 @@
+#include "alloc/rules.h"
+
+namespace tessera::alloc {
+
+Gates DefaultGates(cel::Release release) {
+  Gates gates;
+  if (release < cel::Release::k1_36) {
+    gates.partitionable_devices = gates.device_taints = gates.consumable_capacity = gates.binding_conditions = false;
+  }
+  return gates;
+}
+
+Rules RulesFor(cel::Release release, const Gates& gates) {
+  const bool before_1_37 = release < cel::Release::k1_37;
+  const bool before_1_36 = release < cel::Release::k1_36;
+  return {.release = release,
+          .gates = gates,
+          .pulls_in_counter_slices = before_1_37,
+          .uses_incomplete_pools = release == cel::Release::k1_34,
+          .repeats_within_request = before_1_36,
+          .distinct_keeps_last_only = before_1_37,
+          .all_shrinks = before_1_37,
+          .capacity_faults_are_fatal = !before_1_37,
+          .any_share_takes_counters = !before_1_37,
+          .merges_configs = !before_1_37,
+          .counts_by_request = !before_1_37,
+          .errors_name_device = !before_1_37};
+}
+
+}  // namespace tessera::alloc

@@ -1,0 +1,53 @@
+// alloc/rules.h: how a release of Kubernetes allocates. What differs between releases has its name here.
+#pragma once
+
+#include "cel/environment.h"
+
+namespace tessera::alloc {
+
+// The feature gates that change an allocation.
+struct Gates {
+  bool admin_access = true;                // DRAAdminAccess
+  bool prioritized_list = true;            // DRAPrioritizedList
+  bool partitionable_devices = true;       // DRAPartitionableDevices
+  bool device_taints = true;               // DRADeviceTaints
+  bool consumable_capacity = true;         // DRAConsumableCapacity
+  bool binding_conditions = true;          // DRADeviceBindingConditions with DRAResourceClaimDeviceStatus
+  bool fractional_capacity_range = false;  // DRAFractionalCapacityRange
+};
+
+// What a release has on when nobody says otherwise.
+Gates DefaultGates(cel::Release release);
+
+// The rules of Kubernetes 1.36.4 and 1.37.1 are followed to the letter. 1.34 and 1.35 go through pools in random order;
+// ours is one of the answers they may give. Their alpha gates (taints, partitions, shares) are not emulated.
+struct Rules {
+  cel::Release release = cel::Release::k1_37;
+  Gates gates;
+
+  // Counters of slices that are for other nodes only count as slices of this node, too.
+  bool pulls_in_counter_slices = false;
+  // 1.34: an incomplete pool's devices are used.
+  bool uses_incomplete_pools = false;
+  // A device may be looked at again for the next device of the same request: shares of one device add up.
+  bool repeats_within_request = false;
+  // distinctAttribute keeps one value a request, the last, and forgets it when that device is given up.
+  bool distinct_keeps_last_only = false;
+  // Mode All leaves out devices whose capacity is used up, instead of failing.
+  bool all_shrinks = false;
+  // A request that cannot be rounded, or a negative capacity, ends the allocation instead of skipping the device.
+  bool capacity_faults_are_fatal = true;
+  // A share without consumed capacity makes a device's counters count as taken.
+  bool any_share_takes_counters = true;
+  // A claim's config appears once, and names no requests when it is for all.
+  bool merges_configs = true;
+  // Too many devices are refused at the request that is one too many, not at the claim.
+  bool counts_by_request = true;
+  // A selector's error says on which device, and what to do about a missing key.
+  bool errors_name_device = true;
+};
+
+Rules RulesFor(cel::Release release, const Gates& gates);
+inline Rules RulesFor(cel::Release release) { return RulesFor(release, DefaultGates(release)); }
+
+}  // namespace tessera::alloc

@@ -1,0 +1,76 @@
+// tessera-alloc-problems: prints allocation problems for the oracle, and our answers to compare with its.
+//
+//   tessera-alloc-problems problems FIRST COUNT        one problem a line, by seed
+//   tessera-alloc-problems answers RELEASE < problems  one answer a line, "short TAB details"
+//   tessera-alloc-problems cases FILE                  "releases TAB case TAB wanted TAB problem" a line, by hand
+#include <iostream>
+#include <span>
+#include <string>
+
+#include "base/text.h"
+#include "tests/alloc/case_file.h"
+#include "tests/alloc/generator.h"
+#include "tests/alloc/problem.h"
+
+namespace tessera::tests {
+namespace {
+
+std::string OneLine(std::string text) {
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 2) text.replace(at, 1, "\\n");
+  return text;
+}
+
+int PrintProblems(std::uint64_t first, std::uint64_t count) {
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    std::cout << json::PrintJson(GenerateProblem(seed)) << '\n';
+  }
+  return 0;
+}
+
+int PrintAnswers(std::string_view release) {
+  const alloc::Rules rules = alloc::RulesFor(ReleaseOf(release));
+  for (std::string line; std::getline(std::cin, line);) {
+    const auto value = json::ParseJson(line);
+    const auto problem = value ? DecodeProblem(*value) : std::unexpected(value.error());
+    if (!problem) {
+      std::cerr << problem.error().Text() << '\n';
+      return 1;
+    }
+    const auto outcome = Solve(*problem, rules);
+    std::cout << AnswerOf(outcome) << '\t' << OneLine(DetailsOf(outcome)) << '\n' << std::flush;
+  }
+  return 0;
+}
+
+int PrintCases(const std::string& file) {
+  const auto cases = ReadCases(file);
+  if (!cases) {
+    std::cerr << cases.error().Text() << '\n';
+    return 1;
+  }
+  for (const AllocationCase& one : *cases) {
+    const std::string steps = one.steps ? Format(" @{}", *one.steps) : "";
+    std::cout << Join(one.releases, ",") << '\t' << one.name << '\t'
+              << (one.error.empty() ? one.want + steps : OneLine(one.error)) << '\t' << json::PrintJson(one.problem)
+              << '\n';
+  }
+  return 0;
+}
+
+int Main(std::span<char*> args) {
+  const std::string_view command = args.size() > 1 ? args[1] : "";
+  if (command == "problems" && args.size() == 4) {
+    const auto first = ParseNumber<std::uint64_t>(args[2]);
+    const auto count = ParseNumber<std::uint64_t>(args[3]);
+    if (first && count) return PrintProblems(*first, *count);
+  }
+  if (command == "cases" && args.size() == 3) return PrintCases(args[2]);
+  if (command == "answers" && args.size() == 3) return PrintAnswers(args[2]);
+  std::cerr << "usage: tessera-alloc-problems problems FIRST COUNT | answers RELEASE | cases FILE\n";
+  return 2;
+}
+
+}  // namespace
+}  // namespace tessera::tests
+
+int main(int argc, char** argv) { return tessera::tests::Main({argv, static_cast<std::size_t>(argc)}); }

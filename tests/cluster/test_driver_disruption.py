@@ -18,7 +18,8 @@ from workloads import container_of, start_with_gpu
 
 pytestmark = pytest.mark.alone
 PLUGIN = "/usr/bin/tessera-kubelet-plugin"
-LOAD = 48  # Pods, four at a time.
+ENDLESS = 10_000  # Pods of a load that outlasts its test …
+MORE = 8  # … and how many of them must do well after all changes.
 
 
 def test_a_plugin_that_is_killed_comes_back_and_pods_notice_nothing(installed: Running, namespace: Kubectl) -> None:
@@ -58,7 +59,7 @@ def test_an_upgrade_and_a_downgrade_under_load_fail_no_prepare(installed: Runnin
         pytest.skip("kubelets before 1.33 know one instance of a driver: there is a gap")
     node = installed.nodes[0]
     load = pod("user", command=["nvidia-smi", "-L"], node=node.name, templates={"gpu": "each"})
-    spec = {"parallelism": 4, "completions": LOAD, "backoffLimit": 0, "template": {"spec": load["spec"]}}
+    spec = {"parallelism": 4, "completions": ENDLESS, "backoffLimit": 0, "template": {"spec": load["spec"]}}
     job: Object = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "load"}, "spec": spec}
     namespace.apply([claim_template(installed.cluster.release, "each"), job])
     plugins = {each["metadata"]["uid"] for each in plugin_pods(installed)}
@@ -67,8 +68,11 @@ def test_an_upgrade_and_a_downgrade_under_load_fail_no_prepare(installed: Runnin
     driver.upgrade(installed, yaml.safe_dump(given))
     newer = {each["metadata"]["uid"] for each in plugin_pods(installed)}
     driver.helm(installed, "rollback", "tessera", "--namespace", driver.NAMESPACE, "--wait", "--timeout=120s")
-    assert namespace.get("job", "load")["status"].get("succeeded", 0) < LOAD, "the load ended too early to prove anything"
-    namespace.wait_until(("job", "load"), lambda found: found["status"].get("succeeded") == LOAD, "all succeed", 300)
+    before = succeeded(namespace.get("job", "load"))
+    assert 0 < before < ENDLESS
+    namespace.wait_until(("job", "load"), lambda found: succeeded(found) >= before + MORE, "the load goes on", 300)
+    assert namespace.get("job", "load")["status"].get("failed", 0) == 0
+    namespace.delete("job", "load")
     older = {each["metadata"]["uid"] for each in plugin_pods(installed)}
     assert len(plugins | newer | older) == len(plugins) + len(newer) + len(older)
     events = [each for each in namespace.items("events") if each["reason"] == "FailedPrepareDynamicResources"]
@@ -110,6 +114,10 @@ def test_containers_restart_while_the_api_server_is_away_for_a_minute_and_pods_s
 
 def plugin_pods(running: Running) -> list[Object]:
     return running.kubectl.in_namespace(driver.NAMESPACE).items("pods")
+
+
+def succeeded(job: Object) -> int:
+    return int(job.get("status", {}).get("succeeded", 0))
 
 
 def restarts(found: Object) -> int:

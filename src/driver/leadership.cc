@@ -61,6 +61,8 @@ void Leadership::Lead() {
     if (!lease) return parts_.trouble.Say(lease.error());
     leader_ = *std::move(lease);
     if (!leader_) return;
+  }
+  if (!adopted_) {  // Tried again: the leader before us may let go of it a moment later, and others start only with it.
     if (auto held = parts_.leases.TryAcquire(kAdoptedLease)) adopted_ = *std::move(held);
   }
   if (!watch_) WatchSlices();
@@ -85,6 +87,7 @@ void Leadership::End() {
   watch_.reset();
   if (!leader_) return;
   if (auto kept = parts_.checkpoint.Keep(); !kept) parts_.trouble.Say(kept.error());
+  adopted_.reset();  // Before the other: who leads next takes both.
   leader_.reset();
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/brief_lock.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -26,7 +27,18 @@ void Journal::Impl::Open() {
   }
 }
 
+// Each Prepare asks twice, and others are at work on the file: so that nobody waits for them when there is no news.
+bool Journal::Impl::IsUpToDate() const {
+  Known known;
+  {
+    const std::shared_lock reading(state_mutex_);
+    known = known_;
+  }
+  return Store::Sees(known.directory, known.file, known.end);
+}
+
 Result<void> Journal::Impl::Refresh() {
+  if (IsUpToDate()) return {};
   const std::lock_guard working(file_mutex_);
   const Store::Sight sight = store_.Look();
   if (sight.change == Store::Change::kNone && store_.is_writable() && sight.size == end_) return {};
@@ -76,7 +88,7 @@ Result<Journal::Ticket> Journal::Impl::BeginStart(const api::PreparedClaim& clai
     extras = contents_.ExtrasOf(uid);
   }
   TESSERA_ASSIGN(Sealed sealed, StartLine(claim, extras));
-  const std::lock_guard working(file_mutex_);
+  const auto working = LockBriefly(file_mutex_);
   TESSERA_ASSIGN(const Store::Lock lock, Counted(LockAndCatchUp()));
   if (contents_.ExtrasOf(uid) != extras) {  // Another process has written it meanwhile.
     TESSERA_ASSIGN(sealed, StartLine(claim, contents_.ExtrasOf(uid)));
@@ -86,7 +98,7 @@ Result<Journal::Ticket> Journal::Impl::BeginStart(const api::PreparedClaim& clai
 }
 
 Result<void> Journal::Impl::Complete(const std::string& uid) {
-  const std::lock_guard working(file_mutex_);
+  const auto working = LockBriefly(file_mutex_);
   TESSERA_ASSIGN(const Store::Lock lock, Counted(LockAndCatchUp()));
   const ClaimPtr claim = contents_.Find(uid);
   if (claim == nullptr) return Transient("ClaimNotStarted", "claim " + uid + " has no record to complete");
@@ -97,7 +109,7 @@ Result<void> Journal::Impl::Complete(const std::string& uid) {
 Result<void> Journal::Impl::Forget(const std::string& uid) {
   CommitGroup::Ticket ticket = 0;
   {
-    const std::lock_guard working(file_mutex_);
+    const auto working = LockBriefly(file_mutex_);
     if (auto written = WriteForget(uid); !written.has_value()) {
       ForgetUnwritten(uid);
       return Counted(std::move(written));
@@ -151,10 +163,15 @@ Result<void> Journal::Impl::MakeRoom(std::size_t bytes) {
   return store_.Reserve(end_, bytes + options_.reserve);
 }
 
+void Journal::Impl::SetEnd(std::uint64_t end) {
+  end_ = end;
+  known_ = store_.is_writable() ? Known{store_.directory(), store_.file_id(), end} : Known();
+}
+
 void Journal::Impl::Apply(Line line, Span where) {
   const std::lock_guard changing(state_mutex_);
   contents_.Apply(std::move(line), where);
-  end_ = where.offset + where.length + 1;
+  SetEnd(where.offset + where.length + 1);
   ++counters_.appends;
 }
 
@@ -189,7 +206,7 @@ Result<void> Journal::Impl::Rewrite() {
   {
     const std::lock_guard changing(state_mutex_);
     contents_.Rebase();
-    end_ = size;
+    SetEnd(size);
     ++counters_.compactions;
   }
   unwritten_.clear();  // What is not in contents_ is not in the new file.
@@ -236,6 +253,8 @@ Result<void> Journal::Impl::ReadNew(bool is_fresh, std::uint64_t size, bool lock
   const auto take = [&](const RawLine& raw) { TakeRaw(load, raw); };
   if (auto read = ForEachLine(store_.file()->get(), load.end, to, take); !read.has_value()) {
     store_.Close();  // Half of it is in contents_: read all again.
+    const std::lock_guard changing(state_mutex_);
+    known_ = {};
     return read;
   }
   if (size > to) {
@@ -254,7 +273,7 @@ Result<void> Journal::Impl::ReadNew(bool is_fresh, std::uint64_t size, bool lock
   {
     const std::lock_guard changing(state_mutex_);
     if (is_fresh) contents_ = std::move(load.contents);
-    end_ = load.end;
+    SetEnd(load.end);
   }
   group_.Appended(store_.file());
   // The same damage is read again when a file that could only be read becomes writable.

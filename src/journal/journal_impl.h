@@ -45,6 +45,12 @@ class Journal::Impl {
     api::ClaimRef claim;
     std::uint32_t start_crc = 0;
   };
+  // The file that contents_ was read from, up to where. Without one, nothing is known for sure.
+  struct Known {
+    int directory = -1;
+    FileId file;
+    std::uint64_t end = 0;
+  };
   // One pass over new lines.
   struct Load {
     bool is_fresh = false;  // Into `contents` instead of contents_.
@@ -54,6 +60,8 @@ class Journal::Impl {
     std::vector<Span> damaged;
     std::map<std::string, api::ClaimRef> suspects;
   };
+
+  bool IsUpToDate() const;
 
   // All below need file_mutex_. `locked`: other processes are kept out too.
   Result<Store::Lock> LockAndCatchUp();
@@ -67,6 +75,7 @@ class Journal::Impl {
   Result<void> MakeRoom(std::size_t bytes);
   void KeepReserve();
   void Apply(Line line, Span where);
+  void SetEnd(std::uint64_t end);  // With state_mutex_ held.
   Result<void> Rewrite();
   void CompactIfItPays();
   Result<void> WriteForget(const std::string& uid);
@@ -94,6 +103,7 @@ class Journal::Impl {
   mutable std::shared_mutex state_mutex_;  // Guards these. Never held during input or output.
   Contents contents_;
   std::uint64_t end_ = 0;  // What of the file is in contents_.
+  Known known_;
   std::optional<Recovery> recovery_;
   Stats counters_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/json/monotonic_resource.hpp>
 
 #include "base/text.h"
 #include "journal/crc32c.h"
@@ -56,18 +57,20 @@ json::Object ExtrasOf(const json::Object& object) {
   return extras;
 }
 
-std::string Seal(const json::Object& body) {
+std::string Seal(const json::Value& body) {
   const std::string text = json::PrintJson(body);
   const std::string_view covered = std::string_view(text).substr(1);  // The prefix brings the opening brace.
   return Format("{}{:08x}{}{}\n", kOpening, Crc32c(covered), kClosing, covered);
 }
 
-json::Object Body(std::string_view op) { return {{"v", kVersion}, {"op", op}}; }
+json::Object Body(std::string_view op, const json::Storage& storage = {}) {
+  return json::Object({{"v", kVersion}, {"op", op}}, storage);
+}
 
 Sealed ClaimLine(Op op, std::string_view name, const api::ClaimRef& claim) {
   json::Object body = Body(name);
   body.emplace("claim", json::Encode(claim));
-  Sealed sealed{Seal(body), {}};
+  Sealed sealed{Seal(std::move(body)), {}};
   sealed.line.op = op;
   sealed.line.claim = claim;
   return sealed;
@@ -121,13 +124,14 @@ std::optional<Line> ParseLine(std::string_view text) {
 }
 
 Result<Sealed> StartLine(const api::PreparedClaim& claim, const json::Object& extras) {
-  json::Object body = Body("start");
-  json::Value fields = json::Encode(claim);
+  boost::json::monotonic_resource memory;  // A claim is many small values, all gone at once.
+  json::Object body = Body("start", &memory);
+  json::Value fields = json::Encode(claim, &memory);
   for (auto& field : fields.get_object()) {
     if (!field.value().is_null()) body.emplace(field.key(), std::move(field.value()));
   }
   for (const auto& field : extras) body.emplace(field.key(), field.value());
-  std::string text = Seal(body);
+  std::string text = Seal(std::move(body));
   const std::string_view line = std::string_view(text).substr(0, text.size() - 1);
   if (!ReadsBack(line, claim)) {
     return BadConfig("ClaimUnwritable",

@@ -133,6 +133,12 @@ Store::Sight Store::Look() const {
   return {Change::kNone, static_cast<std::uint64_t>(there.st_size)};
 }
 
+bool Store::Sees(int directory, const FileId& file, std::uint64_t size) {
+  struct stat there{};
+  return directory >= 0 && ::fstatat(directory, kFile, &there, AT_SYMLINK_NOFOLLOW) == 0 && IdOf(there) == file &&
+         static_cast<std::uint64_t>(there.st_size) == size;
+}
+
 Result<void> Store::Open(bool writable) {
   TESSERA_TRY(OpenDirectory());
   const int mode = writable ? O_RDWR | O_CREAT : O_RDONLY;

@@ -58,6 +58,11 @@ class Store {
   void Close() { file_ = nullptr; }
   const File& file() const { return file_; }  // Null before Open().
   bool is_writable() const { return writable_; }
+  // For Sees(), which needs nothing else of the store.
+  int directory() const { return directory_.get(); }
+  const FileId& file_id() const { return file_id_; }
+  // Whether the journal in this directory is this file, with this size.
+  static bool Sees(int directory, const FileId& file, std::uint64_t size);
   Result<std::uint64_t> Size() const;
 
   // Adds `text` at `end`. After a failure the file ends at `end` again. Errors: "DiskFull", "JournalUnwritable".

@@ -125,29 +125,29 @@ class Reader {
 // Writes one JSON object's fields.
 class Writer {
  public:
-  Writer() { object_.reserve(kUsualFields); }
+  explicit Writer(const Storage& storage) : object_(storage) { object_.reserve(kUsualFields); }
 
   template <class T>
   void Required(std::string_view key, const T& value) {
-    object_.emplace(key, Write(value));
+    object_.emplace(key, Write(value, object_.storage()));
   }
   template <class T>
   void Optional(std::string_view key, const T& value) {
     if constexpr (requires { value.empty(); }) {
       if (value.empty()) return;
     }
-    object_.emplace(key, Write(value));
+    object_.emplace(key, Write(value, object_.storage()));
   }
   template <class T>
   void Optional(std::string_view key, const std::optional<T>& value) {
-    if (value) object_.emplace(key, Write(*value));
+    if (value) object_.emplace(key, Write(*value, object_.storage()));
   }
   void Check(bool, std::string_view, std::string_view) {}
 
   Object Take() { return std::move(object_); }
 
   template <class T>
-  static Value Write(const T& value);
+  static Value Write(const T& value, const Storage& storage);
 
  private:
   static constexpr std::size_t kUsualFields = 12;
@@ -166,9 +166,10 @@ Result<T> Decode(const Value& value, Unknown unknown = Unknown::kReject, std::st
   return out;
 }
 
+// With memory of its own, `storage` must outlive the value.
 template <class T>
-Value Encode(const T& value) {
-  return Writer::Write(value);
+Value Encode(const T& value, const Storage& storage = {}) {
+  return Writer::Write(value, storage);
 }
 
 // ---- Details.
@@ -260,25 +261,25 @@ void Reader::Read(const Value& value, const Path& path, T& out) {
 }
 
 template <class T>
-Value Writer::Write(const T& value) {
+Value Writer::Write(const T& value, const Storage& storage) {
   if constexpr (std::same_as<T, Value> || std::integral<T> || std::floating_point<T>) {
-    return Value(value);
+    return Value(value, storage);
   } else if constexpr (std::same_as<T, std::string>) {
-    return Value(std::string_view(value));
+    return Value(std::string_view(value), storage);
   } else if constexpr (Textual<T>) {
-    return Value(std::string_view(ToText(value)));
+    return Value(std::string_view(ToText(value)), storage);
   } else if constexpr (detail::kIsVector<T>) {
-    Array array;
+    Array array(storage);
     array.reserve(value.size());
-    for (const auto& item : value) array.push_back(Write(item));
+    for (const auto& item : value) array.push_back(Write(item, storage));
     return Value(std::move(array));
   } else if constexpr (detail::kIsMap<T>) {
-    Object object;
-    for (const auto& [key, item] : value) object.emplace(key, Write(item));
+    Object object(storage);
+    for (const auto& [key, item] : value) object.emplace(key, Write(item, storage));
     return Value(std::move(object));
   } else {
     static_assert(Described<T>, "give the struct a Describe(), or FromText() and ToText()");
-    Writer fields;
+    Writer fields(storage);
     Describe(fields, const_cast<T&>(value));  // One description serves both ways; a Writer only looks.
     return Value(fields.Take());
   }

@@ -17,6 +17,7 @@ using Value = boost::json::value;
 using Object = boost::json::object;  // Keeps the order of its keys.
 using Array = boost::json::array;
 using String = boost::json::string;
+using Storage = boost::json::storage_ptr;  // Where values have their memory; the heap, unless said otherwise.
 
 // What we take from outside. A ResourceSlice is at most 1.2 MB; nothing legitimate is deeper than this.
 inline constexpr std::size_t kMaxDepth = 64;

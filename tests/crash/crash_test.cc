@@ -39,7 +39,7 @@ TEST_P(CrashTest, Unpreparing) {
                  .before = [&] { BeginRound(); }});
 }
 
-// Adds records of claims that came and went until the next write compacts.
+// Adds records of claims that came and went until the next "forget" compacts.
 void FillJournal(const std::filesystem::path& directory) {
   const auto journal = journal::Journal::Open({.directory = directory, .compact_from = std::uint64_t{1} << 30});
   api::PreparedClaim claim = *journal->All().at(0);
@@ -65,10 +65,10 @@ TEST_P(CrashTest, Compacting) {
                      [&](Plugin& doomed) {
                        if (!crash_.WaitRegistered(doomed)) return;
                        Prepare(claim);
-                       if (claim.told == Told::kPrepared) {
+                       Unprepare(claim);
+                       if (claim.told == Told::kUnprepared) {
                          EXPECT_LT(size(), journal::Options().compact_from);
                        }
-                       Unprepare(claim);
                        Stop(doomed);
                      },
                  .judge = [&] { JudgeAfterRestart(); },

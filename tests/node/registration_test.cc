@@ -8,6 +8,7 @@
 #include <atomic>
 #include <thread>
 
+#include "journal/leases.h"
 #include "tests/node/node.h"
 
 namespace tessera::tests {
@@ -142,6 +143,18 @@ TEST(Handover, OneOfTwoPublishes) {
     ASSERT_TRUE(node.WaitPublished(8));
     EXPECT_THAT(node.api().List(kSlicesPath), SizeIs(1));
   }
+}
+
+TEST(Handover, OthersStartAlsoWhenTheLeaderBeforeLetGoLate) {
+  Node node;
+  fs::create_directories(node.plugin_dir());
+  journal::Leases leases(node.plugin_dir() / "leases");
+  auto held = leases.TryAcquire("adopted");  // As an instance that led and is about to end.
+  ASSERT_TRUE(held && held->has_value());
+  const auto first = node.StartReady({"--pod-uid=11111111-0000-0000-0000-000000000001"});
+  held->reset();
+  const auto second = node.Start({"--pod-uid=22222222-0000-0000-0000-000000000002"});
+  EXPECT_TRUE(node.WaitRegistered(2)) << second->Log();
 }
 
 TEST(Handover, AKilledInstanceIsReplacedByTheOther) {

@@ -159,7 +159,7 @@ void Reconciler::LearnName(const api::PreparedClaim& claim) {
       named.claim.namespace_name = used.namespace_name;
       named.claim.name = used.name;
       named.pods = {pod.pod_namespace + "/" + pod.pod_name};
-      if (auto kept = parts_.journal.Start(std::move(named)); !kept)
+      if (auto kept = parts_.journal.Start(named); !kept)
         log::Failure(kept.error(), "Could not name a claim");
       return parts_.metrics.reconciled.With({"named"}).Add();
     }
@@ -220,7 +220,7 @@ void Reconciler::Rebuild(api::PreparedClaim record) {
   if (record.origin != "go") record.origin = "rebuilt";
   record.state = api::ClaimState::kCompleted;
   const api::ClaimRef claim = record.claim;
-  if (auto kept = parts_.journal.Start(std::move(record)); !kept)
+  if (auto kept = parts_.journal.Start(record); !kept)
     return log::Failure(kept.error(), "Could not rebuild a claim");
   parts_.metrics.reconciled.With({"rebuilt"}).Add();
   log::Warning("Rebuilt a claim from its CDI file", {{"claim", api::ToText(claim)}, {"uid", claim.uid}});

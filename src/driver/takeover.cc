@@ -151,7 +151,7 @@ Result<Adoption> AdoptCheckpoint(const fs::path& directory, journal::Journal& jo
     const journal::ClaimPtr known = journal.Find(claim.claim.uid);
     if (known && known->state == api::ClaimState::kCompleted) continue;
     claim.boot_id = boot_id;
-    TESSERA_TRY(journal.Start(std::move(claim)));
+    TESSERA_TRY(journal.Start(claim));
     ++adoption.adopted;
   }
   TESSERA_TRY(journal.Refresh());

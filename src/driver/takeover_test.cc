@@ -24,7 +24,7 @@ class TakeoverTest : public ::testing::Test {
   void Hold(const std::string& name, const std::string& device) {
     auto claim = PlanClaim(TestClaim(name, {Gets(device)}), *TestState(), kNode, "boot-1").value();
     claim.state = api::ClaimState::kCompleted;
-    ASSERT_TRUE(journal_->Start(std::move(claim)).has_value());
+    ASSERT_TRUE(journal_->Start(claim).has_value());
   }
   std::string Checkpoint() { return ReadFile(dir_.path() / "checkpoint.json").value_or(""); }
   // What the Go driver writes for these claims: of another journal, so not one of ours.
@@ -35,7 +35,7 @@ class TakeoverTest : public ::testing::Test {
     for (const std::string& name : names) {
       auto claim = PlanClaim(TestClaim(name, {Gets(Format("gpu-{}", gpu++))}), *TestState(), kNode, "boot-1").value();
       claim.state = api::ClaimState::kCompleted;
-      EXPECT_TRUE(journal->Start(std::move(claim)).has_value());
+      EXPECT_TRUE(journal->Start(claim).has_value());
     }
     EXPECT_TRUE(KeepCheckpoint(other.path(), *journal, "boot-1").has_value());
     return ReadFile(other.path() / "checkpoint.json").value();

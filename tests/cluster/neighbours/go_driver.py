@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,10 +76,30 @@ class GoDriver:
             leave_dead_socket(self._inside(socket))
 
     def publish(self) -> None:
-        """All devices in one slice. What others published is removed first, as its helper library does."""
-        kubectl, release = self._running.kubectl, self._running.cluster.release
+        """All devices in one slice. What others published is removed, again and again, as its helper library does."""
+        before = {each["metadata"]["uid"] for each in slices_of(self._running, self._node)}
+        wait_for(f"the Go driver's slices are the only ones of {self._node.name}", lambda: self._publish_alone(before), 30)
+
+    def _publish_alone(self, before: set[str]) -> bool:
+        if not self._own_slices(before):
+            self._create_slice()
+        own = self._own_slices(before)
         for each in slices_of(self._running, self._node):
-            kubectl.delete("resourceslice", each["metadata"]["name"])
+            if each["metadata"]["name"] not in own:
+                self._running.kubectl.delete("resourceslice", each["metadata"]["name"])
+        time.sleep(2)  # Until then a driver that was here notices us, and the scheduler what is published.
+        return len(slices_of(self._running, self._node)) == len(self._own_slices(before)) == 1
+
+    def _own_slices(self, before: set[str]) -> list[str]:
+        found = (each["metadata"] for each in slices_of(self._running, self._node))
+        return [each["name"] for each in found if each["uid"] not in before and each["name"].startswith(self._slice_prefix)]
+
+    @property
+    def _slice_prefix(self) -> str:
+        return f"{self._node.name}-{DRIVER}-"
+
+    def _create_slice(self) -> None:
+        kubectl, release = self._running.kubectl, self._running.cluster.release
         flat = release.resource_api.endswith("/v1beta1")
         devices: list[Object] = [
             {"name": name, "basic": device.published} if flat else {"name": name, **device.published}
@@ -89,7 +110,7 @@ class GoDriver:
             "apiVersion": release.resource_api,
             "kind": "ResourceSlice",
             "metadata": {
-                "generateName": f"{self._node.name}-{DRIVER}-",
+                "generateName": self._slice_prefix,
                 "ownerReferences": [
                     {"apiVersion": "v1", "kind": "Node", "name": self._node.name, "uid": owner, "controller": True}
                 ],

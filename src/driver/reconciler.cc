@@ -159,8 +159,7 @@ void Reconciler::LearnName(const api::PreparedClaim& claim) {
       named.claim.namespace_name = used.namespace_name;
       named.claim.name = used.name;
       named.pods = {pod.pod_namespace + "/" + pod.pod_name};
-      if (auto kept = parts_.journal.Start(named); !kept)
-        log::Failure(kept.error(), "Could not name a claim");
+      if (auto kept = parts_.journal.Start(named); !kept) log::Failure(kept.error(), "Could not name a claim");
       return parts_.metrics.reconciled.With({"named"}).Add();
     }
   }
@@ -219,12 +218,10 @@ void Reconciler::Settle(const cdi::Writer::ClaimFile& file) {
 void Reconciler::Rebuild(api::PreparedClaim record) {
   if (record.origin != "go") record.origin = "rebuilt";
   record.state = api::ClaimState::kCompleted;
-  const api::ClaimRef claim = record.claim;
-  if (auto kept = parts_.journal.Start(record); !kept)
-    return log::Failure(kept.error(), "Could not rebuild a claim");
+  if (auto kept = parts_.journal.Start(record); !kept) return log::Failure(kept.error(), "Could not rebuild a claim");
   parts_.metrics.reconciled.With({"rebuilt"}).Add();
-  log::Warning("Rebuilt a claim from its CDI file", {{"claim", api::ToText(claim)}, {"uid", claim.uid}});
-  parts_.events.Post(ClaimTarget(claim), EventType::kNormal, "ClaimRebuilt",
+  log::Warning("Rebuilt a claim from its CDI file", {{"claim", api::ToText(record.claim)}, {"uid", record.claim.uid}});
+  parts_.events.Post(ClaimTarget(record.claim), EventType::kNormal, "ClaimRebuilt",
                      "the journal had lost this claim; it was rebuilt from its CDI file");
 }
 

@@ -40,6 +40,11 @@ bool IsAllocation(const api::ResourceClaim& claim, const api::PreparedClaim& rec
   return allocated == prepared;
 }
 
+// Whether the record can stand for the claim. What the Go driver had only started it may not have given devices yet.
+bool SaysAll(const api::PreparedClaim& record) {
+  return record.state == api::ClaimState::kCompleted || (record.origin != "go" && !record.devices.empty());
+}
+
 bool HoldsDevice(const api::ResourceClaim& claim, const api::PreparedClaim& record) {
   if (claim.ref.uid != record.claim.uid || !claim.allocation) return false;
   return std::ranges::any_of(claim.allocation->results, [&](const api::AllocationResult& result) {
@@ -162,7 +167,7 @@ Result<Preparer::Ready> Preparer::MakeReady(const api::ClaimRef& claim, kubelet:
   Ready ready{.claim = claim, .devices = {}, .is_new = false, .lease = std::move(lease), .gpus = std::nullopt};
   timer.Mark(Phase::kLock);
   TESSERA_TRY(parts_.journal.Refresh());
-  if (const journal::ClaimPtr record = parts_.journal.Find(claim.uid)) {
+  if (const journal::ClaimPtr record = parts_.journal.Find(claim.uid); record && SaysAll(*record)) {
     TESSERA_ASSIGN(const bool same, StillAllocated(*record, deadline, timer));
     if (same) {
       TESSERA_TRY(Confirm(ready, record, deadline, timer));

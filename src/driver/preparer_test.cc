@@ -261,6 +261,19 @@ TEST_F(PreparerTest, AClaimWhoseCompletionWasNotNotedIsAnsweredWhileTheServerIsA
   EXPECT_EQ(journal_->Find(claim.ref.uid)->state, api::ClaimState::kCompleted);
 }
 
+TEST_F(PreparerTest, AClaimThatTheGoDriverOnlyStartedIsPlannedAnew) {
+  const auto claim = Allocated("a", {Gets("gpu-0")});
+  api::PreparedClaim started;
+  started.claim.uid = claim.ref.uid;  // Its older checkpoints have no names.
+  started.boot_id = "boot-1";
+  started.origin = "go";
+  ASSERT_TRUE(journal_->Start(started).has_value());
+  const auto devices = Prepare(claim);
+  ASSERT_TRUE(devices.has_value()) << devices.error().Text();
+  ASSERT_THAT(*devices, SizeIs(1));
+  EXPECT_EQ(devices->at(0).name, "gpu-0");
+}
+
 TEST_F(PreparerTest, AHalfPreparedClaimKeepsItsDeviceAndCanBeUndone) {
   const auto claim = Allocated("a", {Gets("gpu-0")});
   ASSERT_TRUE(ReplaceFile(dir_.path() / "cdi", "").has_value());

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "api/opaque.h"
 #include "json/decode.h"
 
 namespace tessera::api {
@@ -64,16 +65,6 @@ void Describe(F& f, ClaimRequestObject& r) {
   f.Required("name", r.name);
   f.Optional("exactly", r.exactly);
   f.Optional("firstAvailable", r.first_available);
-}
-
-struct Opaque {
-  std::string driver;
-  json::Value parameters;
-};
-template <class F>
-void Describe(F& f, Opaque& o) {
-  f.Required("driver", o.driver);
-  f.Required("parameters", o.parameters);
 }
 
 struct ConfigObject {

@@ -1,5 +1,6 @@
 #include "api/resource_claim.h"
 
+#include "api/opaque.h"
 #include "base/text.h"
 #include "json/decode.h"
 
@@ -22,16 +23,6 @@ void Describe(F& f, AllocationResult& r) {
 }
 
 namespace {
-
-struct Opaque {
-  std::string driver;
-  json::Value parameters;
-};
-template <class F>
-void Describe(F& f, Opaque& o) {
-  f.Required("driver", o.driver);
-  f.Required("parameters", o.parameters);
-}
 
 struct Config {
   std::string source;

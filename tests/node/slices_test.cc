@@ -43,9 +43,10 @@ TEST(Slices, AreWrittenOnceAndNotAgain) {
   };
   EXPECT_EQ(writes(), 1U);
   plugin.reset();
+  const auto watches = node.api().seen().Count(SeenLog::Is("GET", "watch="));  // It may have ended before its first.
   plugin = node.Start();
   ASSERT_TRUE(node.WaitRegistered());
-  ASSERT_TRUE(node.api().seen().WaitCount(SeenLog::Is("GET", "watch="), 2, kPatience));
+  ASSERT_TRUE(node.api().seen().WaitCount(SeenLog::Is("GET", "watch="), watches + 1, kPatience));
   EXPECT_EQ(writes(), 1U);  // A restart finds what it wants.
 }
 

@@ -27,7 +27,7 @@ from neighbours.go_releases import HEAD, RELEASES, GoRelease
 from plugin_http import metrics_of, serves
 from workloads import container_of, restart_containers
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,13 +20,10 @@ NAMESPACE = "tessera"
 
 
 def install(running: Running, extra: dict[str, Any] | None = None) -> None:
-    """Once a cluster, however many workers ask; returns when every node has published its devices."""
-    lock = running.cluster.dir / "driver.lock"
-    with lock.open("w", encoding="ascii") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        if not is_installed(running):
-            _install(running, extra or {})
-            _mark(running).touch()
+    """Once a cluster; returns when every node has published its devices."""
+    if not is_installed(running):
+        _install(running, extra or {})
+        _mark(running).touch()
 
 
 def is_installed(running: Running) -> bool:

@@ -24,16 +24,18 @@ TEST(PublishedDevices, ThatADevicePluginGaveAwayKeepClaimsOut) {
 }
 
 TEST(PublishedDevices, ThatAClaimHoldsUnderAnotherNameAreLeftOut) {
-  const auto held = [](std::string name, const device::Device& device) {
+  const auto held = [](std::string name, api::Hardware hardware) {
     return std::make_shared<const api::PreparedClaim>(api::PreparedClaim{
-        .claim = {"ml", "a", "uid"}, .devices = {{.name = std::move(name), .hardware = HardwareOf(device)}}});
+        .claim = {"ml", "a", "uid"}, .devices = {{.name = std::move(name), .hardware = std::move(hardware)}}});
   };
   const auto count = [](const std::shared_ptr<const api::PreparedClaim>& claim) {
     return PublishedDevices(TestSnapshot(), {}, {claim}).size();
   };
-  EXPECT_EQ(count(held("gpu-2-mig-19-0-1", TestMig(2, 7, 0, 1))), 3U);  // As v25.8.1 of the Go driver named it.
-  EXPECT_EQ(count(held("gpu-2-mig-1g10gb-19-0", TestMig(2, 7, 0, 1))), 4U);
-  EXPECT_EQ(count(held("gpu-0", TestGpu(0))), 4U);
+  const api::Hardware mig = HardwareOf(TestMig(2, 7, 0, 1));
+  EXPECT_EQ(count(held("gpu-2-mig-19-0-1", mig)), 3U);  // As v25.8.1 of the Go driver named it …
+  EXPECT_EQ(count(held("gpu-2-mig-19-0-1", {.mig = api::MigHardware{.uuid = "MIG-2-7"}})), 3U);  // … and recorded it.
+  EXPECT_EQ(count(held("gpu-2-mig-1g10gb-19-0", mig)), 4U);
+  EXPECT_EQ(count(held("gpu-0", HardwareOf(TestGpu(0)))), 4U);
 }
 
 TEST(Identify, FindsWhatAnOldCheckpointNamesByUuidOrName) {

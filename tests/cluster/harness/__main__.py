@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
 from harness import lifecycle, processes, programs
@@ -40,12 +42,18 @@ def _up(arguments: argparse.Namespace) -> int:
 
 
 def _down(arguments: argparse.Namespace) -> int:
-    """Also what killed runs of the tests have left. Clusters of a run that goes on end with it."""
-    for directory in (arguments.dir, *E2E.glob("*/*")):
-        if directory == arguments.dir or processes.find_init(directory) is None:
-            lifecycle.down(directory)
+    """Also what killed runs of the tests have left; clusters of a run that goes on end with it."""
+    left = [directory for directory in E2E.glob("*/*") if processes.find_init(directory) is None]
+    _take_down([arguments.dir, *left])
     print("nothing is left: no process, mount, network or cgroup")
     return 0
+
+
+def _take_down(directories: Iterable[Path]) -> None:
+    """Each, whatever becomes of the others."""
+    with ExitStack() as stack:
+        for directory in directories:
+            stack.callback(lifecycle.down, directory)
 
 
 def _build(arguments: argparse.Namespace) -> int:
@@ -77,8 +85,7 @@ def _e2e(arguments: argparse.Namespace) -> int:
     try:
         return subprocess.run(argv, env={**os.environ, "K8S": release.version}, check=False).returncode
     finally:
-        for directory in (E2E / release.minor).glob("*"):
-            lifecycle.down(directory)
+        _take_down((E2E / release.minor).glob("*"))
 
 
 def _ensure_programs(release: Release) -> list[Path]:

@@ -81,9 +81,10 @@ def _e2e(arguments: argparse.Namespace) -> int:
     release = find_release(arguments.k8s)
     _ensure_programs(release)
     workers = [f"--numprocesses={_CLUSTERS}", "--dist=loadgroup"]  # Without groups: a test at a time.
-    argv = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *workers, *arguments.pytest, str(TOP / "tests/cluster")]
+    pytest = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *workers, *arguments.pytest, str(TOP / "tests/cluster")]
+    bound = ["setpriv", "--pdeathsig", "KILL"]  # Killing this process ends all: workers end without pytest, clusters with them.
     try:
-        return subprocess.run(argv, env={**os.environ, "K8S": release.version}, check=False).returncode
+        return subprocess.run([*bound, *pytest], env={**os.environ, "K8S": release.version}, check=False).returncode
     finally:
         _take_down((E2E / release.minor).glob("*"))
 

@@ -66,6 +66,8 @@ Metrics::Metrics(std::string_view node_name, std::string_view version)
       slice_writes(registry.AddCounter("tessera_slice_writes_total", "ResourceSlices written.", {"verb"})),
       slice_failures(
           registry.AddCounter("tessera_slice_failures_total", "Failed attempts to publish ResourceSlices.", {"code"})),
+      status_writes(registry.AddCounter("tessera_claim_status_writes_total",
+                                        "Writes of status.devices of claims by what became of them.", {"outcome"})),
       slices_published(registry.AddGauge("tessera_slices_published",
                                          "1 while the API server holds exactly the ResourceSlices we want.")),
       slice_conflict(registry.AddGauge("tessera_slice_conflict", "1 while somebody else writes our ResourceSlices.")),

@@ -38,6 +38,7 @@ class Metrics {
   metrics::Family<metrics::Counter>& journal_write_failures;
   metrics::Family<metrics::Counter>& slice_writes;    // verb
   metrics::Family<metrics::Counter>& slice_failures;  // code
+  metrics::Family<metrics::Counter>& status_writes;   // outcome
   metrics::Family<metrics::Gauge>& slices_published;  // 1 while what is stored is what we want.
   metrics::Family<metrics::Gauge>& slice_conflict;    // 1 while somebody else writes our slices.
   metrics::Family<metrics::Gauge>& dropped_fields;    // How many fields the server drops.

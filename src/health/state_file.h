@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -20,7 +21,8 @@
 namespace tessera::health {
 
 inline constexpr std::size_t kMaxStateSize = std::size_t{8} << 20;
-inline constexpr std::size_t kMaxHistory = 1000;  // Claims; beyond it the oldest go.
+inline constexpr std::size_t kMaxHistory = 1000;                         // Claims; beyond it the oldest go.
+inline constexpr std::string_view kHistoryFile = "health-history.json";  // In the plugin's directory.
 
 template <class T>
 struct Loaded {
@@ -62,6 +64,8 @@ void Remember(History& history, PastClaim claim);
 void Prune(History& history, std::chrono::system_clock::time_point now, std::chrono::seconds keep);
 
 Loaded<History> LoadHistory(const std::filesystem::path& path);
+// The same for who only looks: a file that cannot be read stays where it is, and is an error.
+Result<History> ReadHistory(const std::filesystem::path& path);
 Result<void> StoreHistory(const std::filesystem::path& path, const History& history);
 
 }  // namespace tessera::health

@@ -8,6 +8,8 @@
 #include "base/fd.h"
 #include "cmd/tessera/exit_codes.h"
 #include "device/inventory.h"
+#include "health/state_file.h"
+#include "inspect/history_view.h"
 #include "inspect/simulated_root.h"
 #include "json/decode.h"
 #include "nvml/hosted_library.h"
@@ -72,9 +74,25 @@ Result<device::Recording> Read(DevicesOptions& options) {
   return ReadMachine(options);
 }
 
+Result<health::History> ReadPast(const std::filesystem::path& directory) {
+  if (std::error_code error; !std::filesystem::is_directory(directory, error)) {
+    return BadConfig("NoDirectory", directory.string() + " is no directory",
+                     "run it on a node with the kubelet plugin, or say with --plugin-dir where its directory is");
+  }
+  return health::ReadHistory(directory / health::kHistoryFile);
+}
+
+int ShowHistory(const DevicesOptions& options) {
+  const auto history = ReadPast(options.plugin_dir);
+  if (!history.has_value()) return Fail(history.error());
+  const auto written = WriteAll(fileno(stdout), inspect::RenderHistory(*history, options.view));
+  return written.has_value() ? kExitFine : Fail(written.error());
+}
+
 }  // namespace
 
 int RunDevices(DevicesOptions options) {
+  if (options.history) return ShowHistory(options);
   const auto recording = Read(options);
   if (!recording.has_value()) return Fail(recording.error());
   if (!options.record.empty()) {

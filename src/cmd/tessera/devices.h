@@ -14,6 +14,8 @@ struct DevicesOptions {
   std::string simulate;        // A profile; empty: the real machine.
   std::string record, replay;  // Files; empty: neither.
   int timeout_seconds = 60;
+  bool history = false;  // How the devices of finished claims were, instead of those that are there.
+  std::string plugin_dir = "/var/lib/kubelet/plugins/gpu.nvidia.com";  // The kubelet plugin's own.
 };
 
 // Runs the command and returns its exit code.

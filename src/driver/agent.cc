@@ -50,7 +50,7 @@ kubelet::PluginOptions MakePluginOptions(const AgentOptions& options) {
           .registry = options.registry,
           .directory = PluginDirectory(options),
           .instance = options.instance,
-          .permanent_error_field = options.permanent_error_field};
+          .kep5322 = options.kep5322};
 }
 
 // Beside a plugin of the same names (it is the one that serves) ours gets another.

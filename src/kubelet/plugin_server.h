@@ -67,10 +67,10 @@ struct RegistrationState {
 
 struct PluginOptions {
   std::string driver_name;
-  std::filesystem::path registry;     // --kubelet-registrar-directory-path
-  std::filesystem::path directory;    // <--kubelet-plugins-directory-path>/<driver>
-  std::string instance;               // The pod's UID during rolling updates; empty: the fixed names.
-  bool permanent_error_field = true;  // KEP-5322: field 3 of a v1 answer.
+  std::filesystem::path registry;   // --kubelet-registrar-directory-path
+  std::filesystem::path directory;  // <--kubelet-plugins-directory-path>/<driver>
+  std::string instance;             // The pod's UID during rolling updates; empty: the fixed names.
+  bool kep5322 = false;             // Field 3 of a v1 answer says whether its error is permanent.
   std::chrono::seconds health_resend{10};
   // Before a refused registration's socket is made again; doubles to 2 min.
   std::chrono::milliseconds refused_delay{5'000};

@@ -43,14 +43,21 @@ class Metrics {
   metrics::Family<metrics::Gauge>& dropped_fields;    // How many fields the server drops.
   metrics::Family<metrics::Gauge>& registered;        // 1 while the kubelet has us registered.
   metrics::Family<metrics::Counter>& registrations_refused;
-  metrics::Family<metrics::Gauge>& devices;           // type
-  metrics::Family<metrics::Gauge>& withheld;          // code
-  metrics::Family<metrics::Gauge>& driver_up;         // 1 while NVML answers.
-  metrics::Family<metrics::Counter>& scans;           // outcome
-  metrics::Family<metrics::Gauge>& foreign_holders;   // GPUs that device-plugin pods hold.
-  metrics::Family<metrics::Gauge>& device_conflicts;  // GPUs that a claim and a device-plugin pod hold.
-  metrics::Family<metrics::Counter>& reconciled;      // action
-  metrics::Family<metrics::Counter>& events;          // outcome
+  metrics::Family<metrics::Gauge>& devices;               // type
+  metrics::Family<metrics::Gauge>& withheld;              // code
+  metrics::Family<metrics::Gauge>& driver_up;             // 1 while NVML answers.
+  metrics::Family<metrics::Counter>& scans;               // outcome
+  metrics::Family<metrics::Gauge>& foreign_holders;       // GPUs that device-plugin pods hold.
+  metrics::Family<metrics::Gauge>& device_conflicts;      // GPUs that a claim and a device-plugin pod hold.
+  metrics::Family<metrics::Counter>& reconciled;          // action
+  metrics::Family<metrics::Counter>& events;              // outcome
+  metrics::Family<metrics::Gauge>& health_state;          // device, uuid, state; 1 for the one it is in.
+  metrics::Family<metrics::Gauge>& health_reason;         // device, reason, severity; 1 while it is there.
+  metrics::Family<metrics::Counter>& health_transitions;  // device, to
+  metrics::Family<metrics::Gauge>& health_signal_age;     // device
+  metrics::Family<metrics::Counter>& health_signals_dropped;
+  metrics::Family<metrics::Gauge>& health_streams;
+  metrics::Family<metrics::Counter>& xids;  // uuid, xid
 
   // The Go driver's names, so that its users' dashboards keep working. It counts successes only.
   metrics::Family<metrics::Counter>& go_requests;

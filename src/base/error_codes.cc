@@ -63,9 +63,10 @@ constexpr auto kCodes = std::to_array<CodeInfo>({
     {"FileUnwritable", kByErrno, kJournal, "X L", "a file cannot be written; named in the text", "check space and rights"},
     {"WriteFailed", kByErrno, kJournal, "X L", "the same, in the middle of writing", "check space and rights"},
 
-    {"HealthPolicyInvalid", kConfig, kHealth, "X L", "the health policy file has a fault; all of them are named", "correct it, as docs/health.md describes it"},
+    {"HealthPolicyInvalid", kConfig, kHealth, "Node Event, L", "the health policy file has a fault; all of them are named", "correct it, as docs/health.md describes it"},
     {"HealthStateDamaged", kTransient, kHealth, "L", "`health.json` or `health-history.json` could not be read and was set aside", "nothing: what still stands is found again"},
-    {"VerdictInvalid", kConfig, kHealth, "L", "a verdict's file has a fault; it is skipped", "correct or remove it: docs/health.md"},
+    {"VerdictInvalid", kConfig, kHealth, "Node Event, L", "a verdict's file has a fault; it is skipped", "correct or remove it: docs/health.md"},
+    {"VerdictUnmatched", kConfig, kHealth, "Node Event, L", "a verdict names no device of this node", "correct its device: UUID, index, PCI address or name"},
     {"VerdictUnreadable", kByErrno, kHealth, "L", "a verdict's file or the directory cannot be opened, or a link leads out of it", "check its rights; make it a plain file"},
     {"TooManyVerdicts", kConfig, kHealth, "L", "over 256 files of verdicts; the others are not read", "remove those of devices that are well"},
 

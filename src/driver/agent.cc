@@ -16,6 +16,7 @@
 #include "device/slices.h"
 #include "driver/api_objects.h"
 #include "driver/checkpoint_keeper.h"
+#include "driver/device_faults.h"
 #include "driver/health_report.h"
 #include "driver/hook_file.h"
 #include "driver/journal_metrics.h"
@@ -61,6 +62,14 @@ fs::path HealthSocket(const kubelet::PluginOptions& options, journal::Leases& le
   return options.directory / (taken ? Format("health-{}.sock", ::getpid()) : "health.sock");
 }
 
+// Until health is watched here: nothing is known of devices, and nobody is told.
+class Unwatched final : public DeviceFaults {
+ public:
+  std::optional<Error> Lost(std::string_view) const override { return std::nullopt; }
+  std::string Words(std::string_view) const override { return {}; }
+  std::vector<DeviceFault> Tell(std::vector<DeviceFault> faults, Deadline) override { return faults; }
+};
+
 // Everything of one plugin process. Parts are in the order they are made; each uses only those before it.
 class Agent {
  public:
@@ -104,6 +113,7 @@ class Agent {
   Publisher publisher_;
   Offer offer_;
   CheckpointKeeper checkpoint_;
+  Unwatched faults_;
   Preparer preparer_;
   Reconciler reconciler_;
   Leadership leadership_;
@@ -138,7 +148,7 @@ Agent::Agent(AgentOptions options, std::unique_ptr<kube::Client> client, std::st
       offer_(options_.node_name, {hardware_, foreign_, *journal_, publisher_, events_, metrics_}),
       checkpoint_({.directory = directory_, .boot_id = boot_id_, .enabled = options_.keep_go_checkpoint}, *journal_),
       preparer_({.node_name = options_.node_name, .boot_id = boot_id_, .use_callers_thread = true},
-                {*journal_, leases_, files_, hardware_, claims_, foreign_, events_, metrics_}),
+                {*journal_, leases_, files_, hardware_, claims_, foreign_, events_, metrics_, faults_}),
       reconciler_({.node_name = options_.node_name},
                   {*journal_, leases_, writer_, files_, hardware_, claims_, foreign_, preparer_, events_, metrics_}),
       leadership_(

@@ -17,7 +17,9 @@
 #include "driver/api_objects.h"
 #include "driver/checkpoint_keeper.h"
 #include "driver/device_faults.h"
+#include "driver/health_metrics.h"
 #include "driver/health_report.h"
+#include "driver/health_watch.h"
 #include "driver/hook_file.h"
 #include "driver/journal_metrics.h"
 #include "driver/leadership.h"
@@ -42,6 +44,7 @@ namespace fs = std::filesystem;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kTick{1'000};
+constexpr std::chrono::seconds kHealthWait{3};  // For health to take note of a scan: a turn takes milliseconds.
 constexpr std::chrono::milliseconds kFirstRelease{2'000}, kReleaseInterval{60'000};  // Of memory.
 
 fs::path PluginDirectory(const AgentOptions& options) { return options.plugins / device::kDriverName; }
@@ -54,6 +57,15 @@ kubelet::PluginOptions MakePluginOptions(const AgentOptions& options) {
           .kep5322 = options.kep5322};
 }
 
+HealthWatch::Options MakeHealthOptions(const AgentOptions& options, const std::string& boot_id) {
+  HealthWatch::Options health{.files = options.health,
+                              .state_file = PluginDirectory(options) / "health.json",
+                              .boot_id = boot_id,
+                              .watch = {.period = options.health_period}};
+  for (const DriverRoot& root : options.driver_roots) health.watch.host.driver_roots.push_back(root.here);
+  return health;
+}
+
 // Beside a plugin of the same names (it is the one that serves) ours gets another.
 fs::path HealthSocket(const kubelet::PluginOptions& options, journal::Leases& leases) {
   if (!options.instance.empty()) return options.directory / Format("health-{}.sock", options.instance);
@@ -61,14 +73,6 @@ fs::path HealthSocket(const kubelet::PluginOptions& options, journal::Leases& le
   const bool taken = paths && leases.IsHeld(InstanceLease(paths->registration)).value_or(false);
   return options.directory / (taken ? Format("health-{}.sock", ::getpid()) : "health.sock");
 }
-
-// Until health is watched here: nothing is known of devices, and nobody is told.
-class Unwatched final : public DeviceFaults {
- public:
-  std::optional<Error> Lost(std::string_view) const override { return std::nullopt; }
-  std::string Words(std::string_view) const override { return {}; }
-  std::vector<DeviceFault> Tell(std::vector<DeviceFault> faults, Deadline) override { return faults; }
-};
 
 // Everything of one plugin process. Parts are in the order they are made; each uses only those before it.
 class Agent {
@@ -109,11 +113,12 @@ class Agent {
   cdi::Writer writer_;
   ClaimFiles files_;
   Hardware hardware_;
+  HealthWatch health_;
   ForeignHolders foreign_;
   Publisher publisher_;
   Offer offer_;
   CheckpointKeeper checkpoint_;
-  Unwatched faults_;
+  HealthFaults faults_;
   Preparer preparer_;
   Reconciler reconciler_;
   Leadership leadership_;
@@ -143,10 +148,12 @@ Agent::Agent(AgentOptions options, std::unique_ptr<kube::Client> client, std::st
       leases_(directory_ / "leases"),
       writer_(options_.cdi_root),
       files_(writer_),
+      health_(MakeHealthOptions(options_, boot_id_), {hardware_, trouble_, metrics_}),
       foreign_(options_.pod_resources),
       publisher_({.node_name = options_.node_name}, slices_, events_, metrics_),
-      offer_(options_.node_name, {hardware_, foreign_, *journal_, publisher_, events_, metrics_}),
+      offer_(options_.node_name, {hardware_, foreign_, *journal_, publisher_, events_, metrics_, health_}),
       checkpoint_({.directory = directory_, .boot_id = boot_id_, .enabled = options_.keep_go_checkpoint}, *journal_),
+      faults_(health_, publisher_, [this] { offer_.Publish(); }),
       preparer_({.node_name = options_.node_name, .boot_id = boot_id_, .use_callers_thread = true},
                 {*journal_, leases_, files_, hardware_, claims_, foreign_, events_, metrics_, faults_}),
       reconciler_({.node_name = options_.node_name},
@@ -154,14 +161,25 @@ Agent::Agent(AgentOptions options, std::unique_ptr<kube::Client> client, std::st
       leadership_(
           {.node_name = options_.node_name, .directory = directory_, .boot_id = boot_id_},
           {*client_, api_, *journal_, leases_, publisher_, reconciler_, offer_, checkpoint_, events_, trouble_}),
-      serving_(options_.node_name, plugin_options_, {leases_, preparer_, events_, metrics_, [this] {
-                                                       return HealthReport(hardware_, options_.node_name);
-                                                     }}) {
+      serving_(
+          options_.node_name, plugin_options_,
+          {.leases = leases_,
+           .handler = preparer_,
+           .events = events_,
+           .metrics = metrics_,
+           .health = [this] { return HealthReport(*health_.report(), hardware_, options_.node_name, health_.lease()); },
+           .health_as_of = [this] { return health_.made(); }}) {
   preparer_.on_change = [this] {
     offer_.OnPreparedChange();
     checkpoint_.Soon();
   };
-  metrics_.registry.OnPrint([this] { ShowJournal(*journal_, metrics_); });
+  health_.on_change = [this](const auto& /*report*/, const auto& /*changes*/) { offer_.Publish(); };
+  health_.on_look = [this] { serving_.ReportHealth(); };
+  metrics_.registry.OnPrint([this] {
+    ShowJournal(*journal_, metrics_);
+    ShowHealth(*health_.report(), std::chrono::system_clock::now(), metrics_);
+    (*metrics_.health_streams).Set(static_cast<double>(serving_.health_streams()));
+  });
 }
 
 Result<void> Agent::Serve() {
@@ -172,6 +190,7 @@ Result<void> Agent::Serve() {
                                         {.alive = [this] { return Alive(); },
                                          .ready = [this] { return Ready(); },
                                          .metrics = [this] { return metrics_.registry.Print(); }}));
+  health_.Start();  // Before the first scan, which waits for it.
   inventory_ = std::make_unique<InventoryLoop>(InventoryLoop::Options{.roots = options_.driver_roots,
                                                                       .dev_root = options_.dev_root,
                                                                       .sysfs = options_.sysfs,
@@ -205,7 +224,9 @@ void Agent::Tick() {
   }
   if (auto kept = serving_.KeepRegistered(); !kept) trouble_.Say(kept.error());
   leadership_.Lead();
+  health_.SetLeading(leadership_.leads());
   offer_.LookForForeigners();
+  if (const auto state = hardware_.state()) faults_.LookAgain(*state);
   if (steady_clock::now() >= next_release_) {
     ReleaseUnusedMemory();
     next_release_ = steady_clock::now() + kReleaseInterval;
@@ -217,6 +238,7 @@ void Agent::StandBack(const OtherDriver& other) {
   trouble_.Block({ErrorKind::kPermanentConfig, "AnotherDriver",
                   Format("another process serves {} on this node, at {}", device::kDriverName, other.socket.string()),
                   "uninstall it; this one takes over within seconds of its end"});
+  health_.SetLeading(false);
   leadership_.GiveUp();
   serving_.Stop(options_.stop_grace);
 }
@@ -227,12 +249,14 @@ Result<void> Agent::TakeOver() {
 }
 
 // In this order: the kubelet forgets us first, so that it sends new calls elsewhere; running calls end; another
-// instance publishes on without a gap; slices stay, because the kubelet removes them should nobody come back.
+// instance publishes on without a gap; slices stay, because the kubelet removes them should nobody come back. Health is
+// written down before another instance leads and writes it.
 void Agent::Shutdown() {
   log::Info("Stopping");
   serving_.Unregister();
   leadership_.Pause();
   serving_.Stop(options_.stop_grace);
+  health_.Stop();
   leadership_.End();
   inventory_.reset();
   log::Info("Stopped");
@@ -246,10 +270,11 @@ Result<void> Agent::Ready() {
   return {};
 }
 
+// Health comes first: a device must not be offered for a moment without the taints it had before a restart.
 void Agent::OnScan() {
+  health_.Refresh(steady_clock::now() + kHealthWait);
   if (offer_.NoteScan()) reconciler_.Soon();  // Now files can be mended.
   offer_.Publish();
-  serving_.ReportHealth();
 }
 
 }  // namespace

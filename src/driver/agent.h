@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "driver/excluded_devices.h"
+#include "driver/health_files.h"
 #include "driver/inventory_loop.h"
 #include "kube/access.h"
 
@@ -34,6 +35,9 @@ struct AgentOptions {
   std::filesystem::path pod_resources = "/var/lib/kubelet/pod-resources/kubelet.sock";
   std::string cdi_hook_path;  // As the host sees it. Empty: our own hook, copied into the plugin's directory.
   ExcludedDevices excluded;
+
+  HealthFiles::Options health;
+  std::chrono::milliseconds health_period{5'000};  // Between two readings of the vitals.
 
   std::string http_endpoint;  // Empty: none.
   std::string metrics_path = "/metrics";

@@ -48,6 +48,15 @@ Result<api::OwnerReference> ApiSlices::Node() {
   return api::OwnerReference{"v1", "Node", node_name_, uid};
 }
 
+// "35", or "35+" from builds that are not releases.
+Result<bool> ApiSlices::TakesInformingTaints() {
+  constexpr unsigned kSince = 35;
+  TESSERA_ASSIGN(const json::Value version, client_.Get("/version", Background(kWriteTimeout)));
+  const std::string minor = TextAt(version, {"minor"});
+  const auto number = ParseNumber<unsigned>(minor.substr(0, minor.find_first_not_of("0123456789")));
+  return TextAt(version, {"major"}) == "1" && number.value_or(0) >= kSince;
+}
+
 Result<json::Value> ApiSlices::Create(const json::Value& slice) {
   const kube::Call call = Background(kWriteTimeout);
   TESSERA_ASSIGN(const std::string path, api_.Path("resourceslices", call));

@@ -27,6 +27,7 @@ class ApiSlices final : public SliceStore {
       : client_(client), api_(api), node_name_(std::move(node_name)) {}
   Result<std::string> Version() override;
   Result<api::OwnerReference> Node() override;
+  Result<bool> TakesInformingTaints() override;
   Result<json::Value> Create(const json::Value& slice) override;
   Result<json::Value> Update(const std::string& name, const json::Value& slice) override;
   Result<void> Delete(const std::string& name, const std::string& uid, const std::string& resource_version) override;

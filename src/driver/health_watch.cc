@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "driver/health_metrics.h"
 
 namespace tessera::driver {
@@ -24,6 +25,22 @@ std::set<std::string> GpusOf(const device::Snapshot& snapshot) {
   std::set<std::string> uuids;
   for (const device::Device& device : snapshot.devices) uuids.insert(device.gpu.uuid);
   return uuids;
+}
+
+// NVML answers through nodes that it opened long ago; a pod could not open one that is gone.
+void LookForNodes(const HardwareState& hardware, health::Monitor& monitor, health::Moment now) {
+  std::set<std::string_view> looked;
+  for (const device::Device& device : hardware.snapshot->devices) {
+    if (!looked.insert(device.gpu.uuid).second) continue;
+    const auto node = hardware.roots.dev / Format("dev/nvidia{}", device.gpu.minor);
+    std::error_code error;
+    const bool gone = !std::filesystem::exists(node, error) && !error;
+    monitor.Observe({.kind = health::Kind::kDeviceNodeMissing,
+                     .place = {device.gpu.uuid, {}, {}},
+                     .sight = gone ? health::Sight::kPresent : health::Sight::kAbsent,
+                     .found = node.string()},
+                    now);
+  }
 }
 
 }  // namespace
@@ -102,7 +119,7 @@ void HealthWatch::Run(const std::stop_token& stop) {
 // The policy first: what a reboot clears depends on it.
 void HealthWatch::Prepare() {
   watcher_.Release();  // Until a scan says that there is a driver.
-  FollowFiles(steady_clock::now());
+  FollowFiles(Now());
   const auto loaded = state_.Load();
   if (loaded.damage) parts_.trouble.Say(*loaded.damage);
   monitor_.Restore(loaded.value, options_.boot_id, Now());
@@ -115,7 +132,7 @@ void HealthWatch::Turn() {
   }
   const health::Moment now = Now();
   FollowInventory(now);
-  FollowFiles(now.mono);
+  FollowFiles(now);
   TakeWaiting(now);
   const std::vector<health::Change> changes = Conclude(now);
   CountTransitions(changes, parts_.metrics);
@@ -151,9 +168,9 @@ void HealthWatch::FollowInventory(health::Moment now) {
   gpus_ = std::move(gpus);
 }
 
-void HealthWatch::FollowFiles(Time now) {
-  if (now < next_files_) return;
-  next_files_ = now + kTurn;
+void HealthWatch::FollowFiles(health::Moment now) {
+  if (now.mono < next_files_) return;
+  next_files_ = now.mono + kTurn;
   if (auto policy = files_.NewPolicy()) {
     lease_ = files_.Lease(*policy);
     history_ = policy->history();
@@ -161,6 +178,7 @@ void HealthWatch::FollowFiles(Time now) {
   }
   monitor_.SetVerdicts(files_.Verdicts());
   if (hardware_) files_.SayUnmatched(monitor_.unmatched_verdicts());
+  if (watching_ && hardware_) LookForNodes(*hardware_, monitor_, now);
 }
 
 void HealthWatch::TakeWaiting(health::Moment now) {

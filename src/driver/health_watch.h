@@ -90,7 +90,7 @@ class HealthWatch {
   void Prepare();
   void Turn();
   void FollowInventory(health::Moment now);
-  void FollowFiles(Time now);
+  void FollowFiles(health::Moment now);
   void TakeWaiting(health::Moment now);
   std::vector<health::Change> Conclude(health::Moment now);
   // Waits for what NVML says, or for something that wants a turn.

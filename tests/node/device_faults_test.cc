@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "driver/slice_plan.h"
 #include "tests/node/node.h"
 
 namespace tessera::tests {
 namespace {
 
 namespace fs = std::filesystem;
+using driver::TextAt;
 using standin::Fault;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

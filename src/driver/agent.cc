@@ -16,6 +16,7 @@
 #include "device/slices.h"
 #include "driver/api_objects.h"
 #include "driver/checkpoint_keeper.h"
+#include "driver/device_faults.h"
 #include "driver/health_metrics.h"
 #include "driver/health_report.h"
 #include "driver/health_watch.h"
@@ -53,7 +54,7 @@ kubelet::PluginOptions MakePluginOptions(const AgentOptions& options) {
           .registry = options.registry,
           .directory = PluginDirectory(options),
           .instance = options.instance,
-          .permanent_error_field = options.permanent_error_field};
+          .kep5322 = options.kep5322};
 }
 
 HealthWatch::Options MakeHealthOptions(const AgentOptions& options, const std::string& boot_id) {
@@ -117,6 +118,7 @@ class Agent {
   Publisher publisher_;
   Offer offer_;
   CheckpointKeeper checkpoint_;
+  HealthFaults faults_;
   Preparer preparer_;
   Reconciler reconciler_;
   Leadership leadership_;
@@ -151,8 +153,9 @@ Agent::Agent(AgentOptions options, std::unique_ptr<kube::Client> client, std::st
       publisher_({.node_name = options_.node_name}, slices_, events_, metrics_),
       offer_(options_.node_name, {hardware_, foreign_, *journal_, publisher_, events_, metrics_, health_}),
       checkpoint_({.directory = directory_, .boot_id = boot_id_, .enabled = options_.keep_go_checkpoint}, *journal_),
+      faults_(health_, publisher_, [this] { offer_.Publish(); }),
       preparer_({.node_name = options_.node_name, .boot_id = boot_id_, .use_callers_thread = true},
-                {*journal_, leases_, files_, hardware_, claims_, foreign_, events_, metrics_}),
+                {*journal_, leases_, files_, hardware_, claims_, foreign_, events_, metrics_, faults_}),
       reconciler_({.node_name = options_.node_name},
                   {*journal_, leases_, writer_, files_, hardware_, claims_, foreign_, preparer_, events_, metrics_}),
       leadership_(
@@ -223,6 +226,7 @@ void Agent::Tick() {
   leadership_.Lead();
   health_.SetLeading(leadership_.leads());
   offer_.LookForForeigners();
+  if (const auto state = hardware_.state()) faults_.LookAgain(*state);
   if (steady_clock::now() >= next_release_) {
     ReleaseUnusedMemory();
     next_release_ = steady_clock::now() + kReleaseInterval;

@@ -43,7 +43,7 @@ struct AgentOptions {
   std::string metrics_path = "/metrics";
   std::optional<std::uint16_t> healthcheck_port;
   bool keep_go_checkpoint = true;
-  bool permanent_error_field = true;
+  bool kep5322 = false;                          // Tell the kubelet which errors are permanent.
   std::chrono::milliseconds stop_grace{20'000};  // For running calls, below the 30 s that pods are given.
 };
 

@@ -52,6 +52,8 @@ Metrics::Metrics(std::string_view node_name, std::string_view version)
       in_flight(registry.AddGauge("tessera_requests_in_flight", "Claims being prepared or unprepared.", {"method"})),
       errors(registry.AddCounter("tessera_errors_total", "Failed claims by the error's code and kind.",
                                  {"method", "code", "kind"})),
+      refused_again(registry.AddCounter("tessera_prepare_refused_again_total",
+                                        "Prepares refused without a new look: nothing changed since the last one.")),
       prepared(registry.AddGauge("tessera_prepared_devices", "Devices that claims hold on this node.", {"type"})),
       claim_info(
           registry.AddGauge("tessera_claim_device_info", "One series for each pod, claim and device; always 1.",

@@ -29,8 +29,9 @@ class Metrics {
   metrics::Family<metrics::Histogram>& duration;  // method, phase, outcome
   metrics::Family<metrics::Gauge>& in_flight;     // method
   metrics::Family<metrics::Counter>& errors;      // method, code, kind
-  metrics::Family<metrics::Gauge>& prepared;      // type
-  metrics::Family<metrics::Gauge>& claim_info;    // namespace, claim, uid, pod, device, type, uuid, parent_uuid
+  metrics::Family<metrics::Counter>& refused_again;
+  metrics::Family<metrics::Gauge>& prepared;    // type
+  metrics::Family<metrics::Gauge>& claim_info;  // namespace, claim, uid, pod, device, type, uuid, parent_uuid
   metrics::Family<metrics::Gauge>& journal_bytes;
   metrics::Family<metrics::Gauge>& journal_claims;
   metrics::Family<metrics::Counter>& journal_syncs;

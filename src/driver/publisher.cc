@@ -139,6 +139,13 @@ bool Publisher::published() const {
   return published_;
 }
 
+bool Publisher::WaitPublished(Clock::time_point deadline) const {
+  std::unique_lock lock(mutex_);
+  const auto holds = [this] { return published_ && !dirty_ && !writing_; };
+  changed_.wait_until(lock, deadline, [&] { return !active_ || holds(); });
+  return active_ && holds();
+}
+
 std::optional<Error> Publisher::failure() const {
   const std::lock_guard lock(mutex_);
   return failure_;
@@ -167,6 +174,7 @@ void Publisher::Run(const std::stop_token& stop) {
       lock.lock();
       NoteOutcome(synced);
       TakeWaiting();
+      changed_.notify_all();  // WaitPublished().
     }
   }
 }

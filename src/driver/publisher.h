@@ -64,6 +64,8 @@ class Publisher {
 
   // Whether the API server holds what we want.
   bool published() const;
+  // Waits until it does. False: not before `deadline`, or another instance publishes.
+  bool WaitPublished(std::chrono::steady_clock::time_point deadline) const;
   std::optional<Error> failure() const;  // Why not, as far as known.
 
  private:
@@ -93,7 +95,7 @@ class Publisher {
   std::vector<std::string> withdrawn_;         // Of the worker alone.
 
   mutable std::mutex mutex_;  // Guards everything below.
-  std::condition_variable_any changed_;
+  mutable std::condition_variable_any changed_;
   std::optional<std::vector<api::Device>> devices_;  // Nothing until they are known.
   std::map<std::string, json::Value> stored_;        // By name.
   std::map<std::string, Accepted> accepted_;

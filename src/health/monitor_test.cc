@@ -684,5 +684,48 @@ TEST(Monitor, ARebootClearsWhatARebootClears) {
   EXPECT_EQ(after.StateOf("gpu-2"), State::kHealthy) << "unless it did";
 }
 
+TEST(Monitor, WhatPrepareFoundStandsAtOnceUnderPreparesCodeUntilItIsGone) {
+  Node node(FullGpus(4));
+  Signal found{.kind = Kind::kPrepareFailed,
+               .place = {Uuid(1), {}, {}},
+               .detail = "DeviceMinorUnknown",
+               .sight = Sight::kPresent,
+               .found = "the minor number of gpu-1 is not known",
+               .severity = {},
+               .next = "check nvidia-smi",
+               .certain = true};
+  node.monitor.Observe(found, node.now());
+  (void)node.monitor.Tick(node.now());
+  EXPECT_THAT(node.Codes("gpu-1"), ElementsAre("DeviceMinorUnknown"));
+  ASSERT_THAT(node.Of("gpu-1").taints, SizeIs(1));
+  EXPECT_EQ(node.Of("gpu-1").taints[0].key, "gpu.nvidia.com/prepare-failed");
+  EXPECT_EQ(node.Of("gpu-1").taints[0].effect, "NoSchedule");
+  node.Pass(minutes{5});
+  EXPECT_EQ(node.StateOf("gpu-1"), State::kUnhealthy) << "no vitals can prove it gone";
+  found.sight = Sight::kAbsent;
+  for (int i = 0; i < 8; ++i) {
+    node.monitor.Observe(found, node.now());
+    node.Pass(kPoll);
+  }
+  EXPECT_EQ(node.StateOf("gpu-1"), State::kHealthy);
+}
+
+TEST(Monitor, ACertainFindingNeedsNoConfirmation) {
+  for (const bool certain : {false, true}) {
+    Node node(FullGpus(4));
+    node.monitor.Observe({.kind = Kind::kDeviceNodeMissing,
+                          .place = {Uuid(1), {}, {}},
+                          .detail = {},
+                          .sight = Sight::kPresent,
+                          .found = {},
+                          .severity = {},
+                          .next = {},
+                          .certain = certain},
+                         node.now());
+    (void)node.monitor.Tick(node.now());
+    EXPECT_EQ(node.StateOf("gpu-1"), certain ? State::kUnhealthy : State::kSuspect);
+  }
+}
+
 }  // namespace
 }  // namespace tessera::health

@@ -22,7 +22,7 @@ class PluginServer::Impl {
   Impl(const PluginOptions& options, SocketPaths paths, ClaimHandler& handler)
       : paths_(std::move(paths)),
         health_({.resend = options.health_resend, .max_age = options.health_max_age}),
-        dra_v1_(MakeDraV1(handler, calls_, options.permanent_error_field)),
+        dra_v1_(MakeDraV1(handler, calls_, options.kep5322)),
         dra_v1beta1_(MakeDraV1beta1(handler, calls_)),
         health_v1_(MakeHealthV1(health_)),
         health_v1alpha1_(MakeHealthV1alpha1(health_)),

@@ -70,7 +70,7 @@ struct PluginOptions {
   std::filesystem::path registry;          // --kubelet-registrar-directory-path
   std::filesystem::path directory;         // <--kubelet-plugins-directory-path>/<driver>
   std::string instance;                    // The pod's UID during rolling updates; empty: the fixed names.
-  bool permanent_error_field = true;       // KEP-5322: field 3 of a v1 answer.
+  bool kep5322 = false;                    // Field 3 of a v1 answer says whether its error is permanent.
   std::chrono::seconds health_resend{10};  // At most; a third of the shortest lease where that is less.
   std::chrono::seconds health_max_age{5};  // A report that nobody has confirmed for longer is not sent any more.
   // Before a refused registration's socket is made again; doubles to 2 min.

@@ -32,7 +32,8 @@ struct Raw {
   std::string http_endpoint, metrics_path = "/metrics";
   std::string consumable_shares = "disabled";
   std::string exclude_devices;
-  bool keep_go_checkpoint = true, permanent_errors = true;
+  bool keep_go_checkpoint = true;
+  std::string permanent_errors = "off";
   int verbosity = 0;
   std::string logging_format = "text", vmodule;
 };
@@ -93,7 +94,8 @@ void AddServing(CLI::App& app, Raw& raw) {
   Add(app, "--keep-go-checkpoint", "KEEP_GO_CHECKPOINT", raw.keep_go_checkpoint,
       "Keep a checkpoint.json that the Go driver can go on from");
   Add(app, "--permanent-errors", "PERMANENT_ERRORS", raw.permanent_errors,
-      "Tell the kubelet which errors are permanent (KEP-5322)");
+      "Tell the kubelet which errors are permanent: off, or kep5322 for its proposed field")
+      ->check(CLI::IsMember({"off", "kep5322"}));
   Add(app, "-v,--v", "LOG_VERBOSITY", raw.verbosity, "Log verbosity, as in Kubernetes")->check(CLI::Range(0, 10));
   Add(app, "--logging-format", "LOGGING_FORMAT", raw.logging_format, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
@@ -235,7 +237,7 @@ Result<Flags> Finish(const Raw& raw) {
   agent.metrics_path = raw.metrics_path;
   if (raw.healthcheck_port >= 0) agent.healthcheck_port = static_cast<std::uint16_t>(raw.healthcheck_port);
   agent.keep_go_checkpoint = raw.keep_go_checkpoint;
-  agent.permanent_error_field = raw.permanent_errors;
+  agent.kep5322 = raw.permanent_errors == "kep5322";
   TESSERA_TRY(FinishHealth(raw, agent));
   return flags;
 }

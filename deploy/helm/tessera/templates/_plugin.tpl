@@ -89,7 +89,7 @@ mounts its root anew, and a mount of the root itself would go on showing the old
   "LOG_VERBOSITY" (toString .Values.logVerbosity)
   "NVIDIA_CDI_HOOK_PATH" .Values.nvidiaCDIHookPath
   "NVIDIA_VISIBLE_DEVICES" "void"
-  "PERMANENT_ERRORS" (toString .Values.permanentErrors) -}}
+  "PERMANENT_ERRORS" (.Values.permanentErrors | default "off") -}}
 {{- if .Values.nvidiaDriverRoot -}}
 {{- $_ := set $all "NVIDIA_DRIVER_ROOT" (clean .Values.nvidiaDriverRoot) -}}
 {{- $_ := set $all "DRIVER_ROOT_CTR_PATH" (include "tessera.driverRootInside" .) -}}

@@ -16,7 +16,10 @@
 #include "device/slices.h"
 #include "driver/api_objects.h"
 #include "driver/checkpoint_keeper.h"
+#include "driver/claim_history.h"
+#include "driver/claim_status.h"
 #include "driver/device_faults.h"
+#include "driver/health_events.h"
 #include "driver/health_metrics.h"
 #include "driver/health_report.h"
 #include "driver/health_watch.h"
@@ -93,6 +96,8 @@ class Agent {
 
   Result<void> Ready();  // From any thread.
   void OnScan();
+  void OnHealth(const NodeHealth& health);
+  void SetLeading(bool leading);  // Who leads writes down and tells how devices are.
 
   const AgentOptions options_;
   const fs::path directory_;  // The plugin's own.
@@ -105,6 +110,7 @@ class Agent {
   kube::ResourceApi api_;
   ApiClaims claims_;
   ApiSlices slices_;
+  ApiClaimStatus statuses_;
   ApiEvents event_sink_;
   Events events_;
   Trouble trouble_;
@@ -114,6 +120,9 @@ class Agent {
   ClaimFiles files_;
   Hardware hardware_;
   HealthWatch health_;
+  HealthEvents health_events_;
+  ClaimStatus claim_status_;
+  ClaimHistory history_;
   ForeignHolders foreign_;
   Publisher publisher_;
   Offer offer_;
@@ -141,6 +150,7 @@ Agent::Agent(AgentOptions options, std::unique_ptr<kube::Client> client, std::st
       api_(*client_),
       claims_(*client_, api_),
       slices_(*client_, api_, options_.node_name),
+      statuses_(*client_, api_),
       event_sink_(*client_),
       events_({.node_name = options_.node_name}, event_sink_, metrics_),
       trouble_(options_.node_name, events_),
@@ -149,6 +159,9 @@ Agent::Agent(AgentOptions options, std::unique_ptr<kube::Client> client, std::st
       writer_(options_.cdi_root),
       files_(writer_),
       health_(MakeHealthOptions(options_, boot_id_), {hardware_, trouble_, metrics_}),
+      health_events_(options_.node_name, *journal_, events_),
+      claim_status_({.node_name = options_.node_name}, {*journal_, hardware_, claims_, statuses_, trouble_, metrics_}),
+      history_({.directory = directory_, .keep = [this] { return health_.history(); }}, *journal_, trouble_),
       foreign_(options_.pod_resources),
       publisher_({.node_name = options_.node_name}, slices_, events_, metrics_),
       offer_(options_.node_name, {hardware_, foreign_, *journal_, publisher_, events_, metrics_, health_}),
@@ -172,8 +185,10 @@ Agent::Agent(AgentOptions options, std::unique_ptr<kube::Client> client, std::st
   preparer_.on_change = [this] {
     offer_.OnPreparedChange();
     checkpoint_.Soon();
+    claim_status_.Soon();
+    history_.Soon();
   };
-  health_.on_change = [this](const auto& /*report*/, const auto& /*changes*/) { offer_.Publish(); };
+  health_.on_change = [this](const auto& report, const auto& /*changes*/) { OnHealth(report); };
   health_.on_look = [this] { serving_.ReportHealth(); };
   metrics_.registry.OnPrint([this] {
     ShowJournal(*journal_, metrics_);
@@ -224,7 +239,7 @@ void Agent::Tick() {
   }
   if (auto kept = serving_.KeepRegistered(); !kept) trouble_.Say(kept.error());
   leadership_.Lead();
-  health_.SetLeading(leadership_.leads());
+  SetLeading(leadership_.leads());
   offer_.LookForForeigners();
   if (const auto state = hardware_.state()) faults_.LookAgain(*state);
   if (steady_clock::now() >= next_release_) {
@@ -238,7 +253,7 @@ void Agent::StandBack(const OtherDriver& other) {
   trouble_.Block({ErrorKind::kPermanentConfig, "AnotherDriver",
                   Format("another process serves {} on this node, at {}", device::kDriverName, other.socket.string()),
                   "uninstall it; this one takes over within seconds of its end"});
-  health_.SetLeading(false);
+  SetLeading(false);
   leadership_.GiveUp();
   serving_.Stop(options_.stop_grace);
 }
@@ -257,6 +272,8 @@ void Agent::Shutdown() {
   leadership_.Pause();
   serving_.Stop(options_.stop_grace);
   health_.Stop();
+  history_.Stop();
+  SetLeading(false);
   leadership_.End();
   inventory_.reset();
   log::Info("Stopped");
@@ -275,6 +292,20 @@ void Agent::OnScan() {
   health_.Refresh(steady_clock::now() + kHealthWait);
   if (offer_.NoteScan()) reconciler_.Soon();  // Now files can be mended.
   offer_.Publish();
+}
+
+void Agent::OnHealth(const NodeHealth& health) {
+  offer_.Publish();
+  health_events_.OnReport(health);
+  claim_status_.SetHealth(health);
+  history_.SetHealth(health);
+}
+
+void Agent::SetLeading(bool leading) {
+  health_.SetLeading(leading);
+  health_events_.SetActive(leading);
+  claim_status_.SetActive(leading);
+  history_.SetActive(leading);
 }
 
 }  // namespace

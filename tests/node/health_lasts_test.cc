@@ -15,8 +15,12 @@ using ::testing::IsEmpty;
 
 const std::vector<std::string> kLostTaints{"gpu.nvidia.com/gpu-lost=:NoSchedule", "gpu.nvidia.com/xid=79:NoSchedule"};
 
-bool StateIsKept(const HealthNode& node) {
-  return Eventually([&] { return ReadFile(node.plugin_dir() / "health.json").value_or("").contains("\"79\""); });
+// Whether the state file comes to hold all of these.
+bool StateIsKept(const HealthNode& node, const std::vector<std::string>& words) {
+  return Eventually([&] {
+    const std::string state = ReadFile(node.plugin_dir() / "health.json").value_or("");
+    return std::ranges::all_of(words, [&](const std::string& word) { return state.contains(Quote(word)); });
+  });
 }
 
 std::string NameOf(const fs::path& proc) { return std::string(Trim(ReadFile(proc / "comm").value_or(""))); }
@@ -46,7 +50,7 @@ TEST(HealthLasts, OverARestartOfThePluginAndTheTaintNeverGoes) {
   auto plugin = node.StartHealthy();
   node.LoseVictim();
   ASSERT_TRUE(node.WaitTaints(kLostTaints)) << plugin->Log();
-  ASSERT_TRUE(StateIsKept(node));
+  ASSERT_TRUE(StateIsKept(node, {"79", "GpuLost"}));
   plugin.reset();  // SIGKILL.
   // It answers again, but nobody has seen that for long enough: the next start still knows why it was tainted.
   node.SetPolicy("version: 1\nxids: {79: {hold: 1h}}\nreasons: {GpuLost: {hold: 1h}}\n");
@@ -70,7 +74,7 @@ TEST(HealthLasts, OverAnUpgradeWithTwoInstances) {
   node.Xid(79);
   const std::vector<std::string> taints{"gpu.nvidia.com/xid=79:NoSchedule"};
   ASSERT_TRUE(node.WaitTaints(taints)) << old->Log();
-  ASSERT_TRUE(StateIsKept(node));
+  ASSERT_TRUE(StateIsKept(node, {"79"}));
   const auto young = node.StartHealth({"--pod-uid=22222222-0000-0000-0000-000000000002"});
   ASSERT_TRUE(node.WaitRegistered(2)) << young->Log();
   EXPECT_TRUE(node.WaitHealth("Unhealthy", "Xid79: "));

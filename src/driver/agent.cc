@@ -62,7 +62,7 @@ kubelet::PluginOptions MakePluginOptions(const AgentOptions& options) {
 
 HealthWatch::Options MakeHealthOptions(const AgentOptions& options, const std::string& boot_id) {
   HealthWatch::Options health{.files = options.health,
-                              .state_file = PluginDirectory(options) / "health.json",
+                              .state_file = PluginDirectory(options) / health::kHealthFile,
                               .boot_id = boot_id,
                               .watch = {.period = options.health_period}};
   for (const DriverRoot& root : options.driver_roots) health.watch.host.driver_roots.push_back(root.here);

@@ -651,6 +651,22 @@ TEST(Monitor, ARestartForgetsNothing) {
   EXPECT_EQ(after.StateOf("gpu-2"), State::kUnhealthy) << "links that were up are remembered";
 }
 
+TEST(Monitor, AfterARestartTheDevicesOfALostGpuAreStillNamed) {
+  Node before(FullGpus(2));
+  before.Xid(1, 79);
+  before.Look();
+  const SavedHealth saved = before.monitor.Save("boot-1", before.now());
+  for (const char* boot : {"boot-1", "boot-2"}) {
+    Node after(FullGpus(1));
+    after.monitor = Monitor();
+    after.monitor.Restore(saved, boot, after.now());
+    after.monitor.SetDevices(FullGpus(1), after.now());
+    (void)after.monitor.Tick(after.now());
+    EXPECT_EQ(after.monitor.Find("gpu-1") != nullptr, std::string_view(boot) == "boot-1") << boot;
+    EXPECT_TRUE(after.monitor.Find("gpu-0")->reasons.empty());
+  }
+}
+
 TEST(Monitor, ErrorsWhileThePluginWasDownAreSeen) {
   Node before(FullGpus(1));
   const SavedHealth saved = before.monitor.Save("boot-1", before.now());

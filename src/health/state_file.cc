@@ -88,6 +88,8 @@ Result<void> Store(const std::filesystem::path& path, const T& value) {
 
 Loaded<SavedHealth> LoadHealth(const std::filesystem::path& path) { return Load<SavedHealth>(path); }
 
+Result<SavedHealth> ReadHealth(const std::filesystem::path& path) { return Read<SavedHealth>(path); }
+
 Result<void> StoreHealth(const std::filesystem::path& path, const SavedHealth& health) { return Store(path, health); }
 
 PastDevice ToPast(const DeviceHealth& health) {

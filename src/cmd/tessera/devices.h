@@ -1,6 +1,7 @@
 // cmd/tessera/devices.h: `tessera devices`.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "inspect/devices_view.h"
@@ -15,7 +16,9 @@ struct DevicesOptions {
   std::string record, replay;  // Files; empty: neither.
   int timeout_seconds = 60;
   bool history = false;  // How the devices of finished claims were, instead of those that are there.
-  std::string plugin_dir = "/var/lib/kubelet/plugins/gpu.nvidia.com";  // The kubelet plugin's own.
+  // The kubelet plugin's own directory. Not looked at for a machine that is not this one, unless it is named.
+  std::optional<std::string> plugin_dir;
+  std::string verdicts_dir;  // The plugin's --health-verdicts-dir; empty: none.
 };
 
 // Runs the command and returns its exit code.

@@ -70,10 +70,14 @@ void AddDevices(CLI::App& app, DevicesOptions& options) {
   CLI::Option* history =
       devices->add_flag("--history", options.history, "Show how the devices of finished claims were instead");
   history->excludes(root)->excludes(sysfs)->excludes(simulate);
-  devices->add_option("--plugin-dir", options.plugin_dir, "The kubelet plugin's directory, for --history")
+  devices
+      ->add_option(
+          "--plugin-dir", options.plugin_dir,
+          "The kubelet plugin's directory: health, --history; default: /var/lib/kubelet/plugins/gpu.nvidia.com")
+      ->type_name("DIR");
+  devices->add_option("--verdicts-dir", options.verdicts_dir, "Its --health-verdicts-dir, where it has one")
       ->type_name("DIR")
-      ->needs(history)
-      ->capture_default_str();
+      ->excludes(history);
 }
 
 int Main(int argc, char** argv) {

@@ -150,7 +150,7 @@ def test_beside_another_driver_tessera_does_nothing_says_so_and_follows_it(
     installed: Running, namespace: Kubectl, node: Node, compute_domains: Callable[[], object]
 ) -> None:
     before = compute_domains()
-    with GoDriver(installed, node, HEAD) as go:
+    with GoDriver(installed, node, HEAD, resume=False) as go:
         said = wait_for("an Event", lambda: said_about(installed.kubectl, "AnotherDriver", node.name))
         assert str(REGISTRATION) in said[-1]
         wait_for("Tessera is not ready", lambda: not serves(installed, node))
@@ -171,7 +171,7 @@ def test_beside_another_driver_tessera_does_nothing_says_so_and_follows_it(
 def test_a_node_with_a_claim_that_cannot_be_undone_is_left_to_the_go_driver(
     installed: Running, namespace: Kubectl, node: Node
 ) -> None:
-    with GoDriver(installed, node, HEAD, mps=True) as go:
+    with GoDriver(installed, node, HEAD, resume=False, mps=True) as go:
         go.publish()
         seen = start(installed, namespace, node, ["gpu"])
     (uid,) = go.claims

@@ -34,8 +34,9 @@ TEST(DeviceConfig, ThatAsksForMoreSaysForWhat) {
   const Case cases[] = {
       {Config("GpuConfig", ", sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 50}}"), "MPS"},
       {Config("MigDeviceConfig", ", sharing: {strategy: MPS}"), "MPS"},
-      {Config("GpuConfig", ", sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Short}}"), "\"Short\""},
-      {Config("VfioDeviceConfig", ", iommu: {backendPolicy: LegacyOnly}"), "VFIO"},
+      {Config("GpuConfig", ", sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Short}}"),
+       "interval: Short"},
+      {Config("VfioDeviceConfig", ", iommu: {backendPolicy: LegacyOnly}"), "kind: VfioDeviceConfig"},
   };
   for (const Case& c : cases) {
     const auto config = DecodeDeviceConfig(c.value, "p");

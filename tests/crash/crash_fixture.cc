@@ -125,8 +125,8 @@ void CrashFixture::ExpectRefused(const Kubelet::Claim& thief) {
 }
 
 void CrashFixture::ExpectNothingLeft() {
-  const std::vector<std::string> ours{"checkpoint.json", "checkpoint.tessera", "cp.lock",
-                                      "journal",         "journal.lock",       "leases",
+  const std::vector<std::string> ours{"checkpoint.json", "checkpoint.tessera",  "cp.lock", "health.json",
+                                      "journal",         "health-history.json", "leases",  "journal.lock",
                                       "pu.lock",         "tessera-cdi-hook"};
   EXPECT_THAT(crash_.PluginFiles(), IsSubsetOf(ours));
   EXPECT_THAT(crash_.Recorded(), IsEmpty());

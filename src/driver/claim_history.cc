@@ -53,6 +53,7 @@ void ClaimHistory::Run(const std::stop_token& stop) {
     if (last) return;
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, stop, options_.look_interval, [this] { return soon_ || !active_; });
+    if (soon_) changed_.wait_for(lock, stop, options_.settle, [this] { return !active_; });
   }
 }
 

@@ -28,6 +28,7 @@ class ClaimHistory {
     std::filesystem::path directory;                  // The plugin's own.
     std::function<std::chrono::seconds()> keep;       // How long claims are remembered; any thread.
     std::chrono::milliseconds look_interval{10'000};  // For claims that other instances unprepare.
+    std::chrono::milliseconds settle{250};            // After a change: more of them usually follow.
     const Clock* clock = nullptr;
   };
   ClaimHistory(Options options, journal::Journal& journal, Trouble& trouble);

@@ -73,6 +73,7 @@ void ClaimStatus::Run(const std::stop_token& stop) {
     const auto next = Pass(stop);
     std::unique_lock lock(mutex_);
     changed_.wait_until(lock, stop, next, [this] { return soon_ || !active_; });
+    if (soon_) changed_.wait_for(lock, stop, options_.settle, [this] { return !active_; });
   }
 }
 

@@ -42,6 +42,7 @@ class ClaimStatus {
     std::string node_name;
     std::chrono::milliseconds retry_from{1'000}, retry_to{300'000};
     std::chrono::milliseconds look_interval{10'000};    // For claims that other instances prepare.
+    std::chrono::milliseconds settle{250};              // After a change: more of them usually follow.
     std::chrono::milliseconds recheck{3'600'000};       // For a server that did not keep entries.
     std::chrono::milliseconds end_patience{3'600'000};  // For the last entry of a claim that was unprepared.
     const Clock* clock = nullptr;

@@ -3,10 +3,11 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "base/fd.h"
+#include <thread>
+
 #include "driver/slice_plan.h"
 #include "health/state_file.h"
-#include "tests/node/node.h"
+#include "tests/node/health_node.h"
 
 namespace tessera::tests {
 namespace {
@@ -15,22 +16,16 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 // A node on whose gpu-3 somebody may pass a verdict.
-class StatusNode : public Node {
+class StatusNode : public HealthNode {
  public:
-  explicit StatusNode(NodeOptions options = {}) : Node(std::move(options)) {
-    std::filesystem::create_directories(verdicts());
-    SetPolicy("version: 1\n");
-  }
-  std::filesystem::path verdicts() const { return dir() / "verdicts"; }
-  std::filesystem::path policy() const { return dir() / "policy.yaml"; }
-  void SetPolicy(const std::string& text) const { ASSERT_TRUE(ReplaceFile(policy(), text).has_value()); }
-  void Sicken() const {
-    ASSERT_TRUE(ReplaceFile(verdicts() / "dcgm.yaml", "{device: 3, state: unusable, reason: diag failed}").has_value());
-  }
+  using HealthNode::HealthNode;
+
+  void Sicken() { SetVerdict("dcgm.yaml", "{device: 3, state: unusable, reason: diag failed}"); }
   void Heal() const { std::filesystem::remove(verdicts() / "dcgm.yaml"); }
   std::unique_ptr<Plugin> StartWatching() {
-    return StartReady({"--health-policy-file=" + policy().string(), "--health-verdicts-dir=" + verdicts().string(),
-                       "--health-period=1s"});
+    auto plugin = StartHealth();
+    EXPECT_TRUE(WaitRegistered() && WaitPublished(1)) << plugin->Log();
+    return plugin;
   }
 
   // Two claims can have one GPU when the scheduler counted out shares of it.
@@ -78,6 +73,7 @@ TEST(ClaimStatus, ASharedGpusIllnessAndRecoveryAreInBothClaimsAndInEvents) {
     EXPECT_THAT(driver::TextAt(node.Devices(claim).at(0), {"shareID"}), HasSubstr(claim.name));
   }
   const std::string began = node.Condition(a, "Healthy", "lastTransitionTime");
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // The times of conditions have no fractions.
   node.Sicken();
   for (const auto& claim : {a, b}) {
     ASSERT_TRUE(node.WaitHealthy(claim, "False")) << plugin->Log();

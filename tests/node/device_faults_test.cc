@@ -3,62 +3,45 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "driver/slice_plan.h"
-#include "tests/node/node.h"
+#include "tests/node/health_node.h"
 
 namespace tessera::tests {
 namespace {
 
 namespace fs = std::filesystem;
-using driver::TextAt;
 using standin::Fault;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// "key=effect" of the device's taints, as the API server has them now.
-std::vector<std::string> TaintsOf(Node& node, const std::string& name) {
-  std::vector<std::string> taints;
-  for (const json::Value& slice : node.api().List(kSlicesPath)) {
-    for (const json::Value& device : slice.at("spec").at("devices").as_array()) {
-      const json::Value* found = TextAt(device, {"name"}) == name ? device.as_object().if_contains("taints") : nullptr;
-      if (found == nullptr) continue;
-      for (const json::Value& taint : found->as_array()) {
-        taints.push_back(Format("{}={}", TextAt(taint, {"key"}), TextAt(taint, {"effect"})));
-      }
-    }
-  }
-  return taints;
-}
-
 fs::path DeviceNode(const Node& node, int minor) { return node.driver_root() / Format("dev/nvidia{}", minor); }
 
 TEST(DeviceFaults, TheTaintIsAtTheApiServerBeforeTheErrorIsAnswered) {
-  Node node;
+  HealthNode node;
   const auto plugin = node.StartReady();
   ASSERT_TRUE(fs::remove(DeviceNode(node, 0)));
   const auto refused = node.Prepare(node.MakeClaim("a", {"gpu-0"}));
   EXPECT_THAT(refused.error, HasSubstr("DeviceNodeMissing"));
-  EXPECT_THAT(TaintsOf(node, "gpu-0"), ElementsAre("gpu.nvidia.com/gpu-lost=NoSchedule")) << plugin->Log();
-  EXPECT_THAT(TaintsOf(node, "gpu-1"), IsEmpty());
+  EXPECT_THAT(node.TaintsOf("gpu-0"), ElementsAre("gpu.nvidia.com/gpu-lost=:NoSchedule")) << plugin->Log();
+  EXPECT_THAT(node.TaintsOf("gpu-1"), IsEmpty());
   EXPECT_TRUE(node.Prepare(node.MakeClaim("b", {"gpu-1"})).ok());
 }
 
 TEST(DeviceFaults, TheErrorDoesNotWaitForAServerThatDoesNotWriteAndTheTaintFollows) {
-  Node node;
+  HealthNode node;
   const auto plugin = node.StartReady();
   ASSERT_TRUE(fs::remove(DeviceNode(node, 0)));
   const auto hang =
       node.api().faults().Add({.method = "PUT", .path = "/resourceslices/", .times = -1, .kind = Fault::Kind::kHang});
   const auto refused = node.Prepare(node.MakeClaim("a", {"gpu-0"}));
   EXPECT_THAT(refused.error, HasSubstr("DeviceNodeMissing"));
-  EXPECT_THAT(TaintsOf(node, "gpu-0"), IsEmpty());
+  EXPECT_THAT(node.TaintsOf("gpu-0"), IsEmpty());
   node.api().faults().Remove(hang);
-  EXPECT_TRUE(Eventually([&] { return !TaintsOf(node, "gpu-0").empty(); })) << plugin->Log();
+  EXPECT_TRUE(Eventually([&] { return !node.TaintsOf("gpu-0").empty(); })) << plugin->Log();
 }
 
 TEST(DeviceFaults, WhenTheFaultIsGoneTheClaimIsPrepared) {
-  Node node;
+  HealthNode node;
   const auto plugin = node.StartReady();
   const auto claim = node.MakeClaim("a", {"gpu-0"});
   fs::rename(DeviceNode(node, 0), DeviceNode(node, 0).string() + ".away");
@@ -69,7 +52,7 @@ TEST(DeviceFaults, WhenTheFaultIsGoneTheClaimIsPrepared) {
 }
 
 TEST(ConfigFaults, AHundredPodsOfOneTemplateCostOneLookAndNoTaint) {
-  Node node;
+  HealthNode node;
   const std::uint16_t port = Node::FreePort();
   const auto plugin = node.StartReady({Format("--http-endpoint=127.0.0.1:{}", port)});
   const auto make = [&](int i) {
@@ -96,7 +79,7 @@ TEST(ConfigFaults, AHundredPodsOfOneTemplateCostOneLookAndNoTaint) {
   EXPECT_EQ(node.api().seen().Count(is_read), 100U);
   EXPECT_EQ(journal_size(), before);
   EXPECT_THAT(Node::HttpGet(port, "/metrics"), HasSubstr("tessera_prepare_refused_again_total 99"));
-  EXPECT_THAT(TaintsOf(node, "gpu-0"), IsEmpty());
+  EXPECT_THAT(node.TaintsOf("gpu-0"), IsEmpty());
   EXPECT_TRUE(node.WaitForEvent("pod-0", "BadDeviceConfig"));
   EXPECT_TRUE(node.WaitForEvent(kNodeName, "BadDeviceConfig"));
 }

@@ -193,7 +193,7 @@ const CodeInfo* FindCode(std::string_view code) {
 
 std::string_view Heading(CodeGroup group) { return kHeadings.at(static_cast<std::size_t>(group)); }
 
-Error WithNextStep(Error error) {
+Error WithNextStep(const Error& error) {
   const CodeInfo* info = error.advice().empty() ? FindCode(error.code()) : nullptr;
   return info == nullptr ? error : Error(error.kind(), error.code(), error.message(), std::string(info->next));
 }

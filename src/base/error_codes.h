@@ -41,7 +41,7 @@ const CodeInfo* FindCode(std::string_view code);
 std::string_view Heading(CodeGroup group);
 
 // The error with the table's next step, where it has no advice.
-Error WithNextStep(Error error);
+Error WithNextStep(const Error& error);
 
 // Whether the same claim would fail again in the same way until the claim, its device or the driver changes: what
 // KEP-5322 calls permanent. A disk that is read-only or a certificate that is wrong needs a person too, but is no fault

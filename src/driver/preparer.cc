@@ -154,7 +154,7 @@ Result<Preparer::Ready> Preparer::MakeReady(const api::ClaimRef& claim, kubelet:
   PhaseTimer timer(parts_.metrics, Method::kPrepare);
   parts_.metrics.Started(Method::kPrepare);
   auto ready = MakeReady(claim, deadline, timer);
-  if (!ready) ready.error() = WithNextStep(std::move(ready).error());
+  if (!ready) ready.error() = WithNextStep(ready.error());
   const Error* error = ready ? nullptr : &ready.error();
   parts_.metrics.Finished(Method::kPrepare, timer.total(), error);
   if (error != nullptr) Report(claim, Method::kPrepare, error);

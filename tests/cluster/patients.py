@@ -31,6 +31,7 @@ class Illness:
     heal: tuple[tuple[str, ...], ...] = ()
     usable: bool = False  # The device is only degraded.
     verdict: str = ""  # Somebody judges, instead of the GPU telling; `{uuid}` is the device's.
+    repaired: bool = False  # No signal tells of the cure: somebody has to.
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ class Patient:
             self._simulate(illness.heal, gpu)
             if illness.verdict:
                 self.node.run("rm", f"{driver.VERDICTS}/{self.claim}.yaml")
+            if illness.repaired:
+                self._judge("{{device: {uuid}, state: healthy, reason: repaired}}")
 
     def _simulate(self, commands: tuple[tuple[str, ...], ...], gpu: str | None) -> None:
         for command, *words in commands:

@@ -35,11 +35,17 @@ ILLNESSES = [
 
 
 @pytest.fixture
-def patient(installed: Running, namespace: Kubectl) -> Iterator[Patient]:
+def patient(installed: Running, namespace: Kubectl) -> Patient:
     """One GPU that two pods share through one claim."""
-    node = installed.nodes[0]
-    yield admit(installed, namespace, node, claim(installed.cluster.release, "shared"))
-    node.run("find", driver.VERDICTS, "-name", "*.yaml", "-delete")
+    return admit(installed, namespace, installed.nodes[0], claim(installed.cluster.release, "shared"))
+
+
+@pytest.fixture(autouse=True)
+def no_verdicts(installed: Running) -> Iterator[None]:
+    """None is left to the next test."""
+    yield
+    for node in installed.nodes:
+        node.run("find", driver.VERDICTS, "-name", "*.yaml", "-delete")
 
 
 @pytest.mark.parametrize("illness", ILLNESSES, ids=lambda illness: illness.code)
@@ -89,7 +95,7 @@ def test_a_fault_of_one_mig_instance_is_not_one_of_its_neighbours(installed: Run
     node = installed.nodes[1]
     patient = admit(installed, namespace, node, claim(installed.cluster.release, "part", device_class="mig.nvidia.com"))
     gpu, instance = instance_of(node, patient.uuid)
-    fault = Illness("Xid95", "xid", strike=(("xid", "--code=95", f"--gi={instance['id']}"),))  # The driver advises nothing.
+    fault = Illness("Xid95", "xid", strike=(("xid", "--code=95", f"--gi={instance['id']}"),), repaired=True)
     with patient.suffers(fault, gpu["uuid"]):
         patient.wait_until_everybody_knows(fault)
         others = {name: taints for name, taints in taints_on(installed, node).items() if name != patient.name}

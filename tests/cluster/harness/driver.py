@@ -23,7 +23,7 @@ _HEALTH = {
     "period": "1s",
     "verdictsDirectory": VERDICTS,
     "policy": {
-        "xids": {"79": {"hold": _SHORT}, "95": {"hold": "30s"}},
+        "xids": {"79": {"hold": _SHORT}, "95": {"severity": "unusable", "hold": _SHORT}},
         "reasons": {
             "GpuLost": {"hold": _SHORT},
             "EccUncorrected": {"hold": _SHORT},

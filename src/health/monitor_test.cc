@@ -17,6 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 constexpr seconds kPoll{5};
 
@@ -579,6 +580,26 @@ TEST(Monitor, APersonsWordIsProofForWhatHappenedButNotForWhatIs) {
   node.monitor.SetVerdicts({repaired});
   node.Pass(minutes{2});
   EXPECT_THAT(node.Codes("gpu-0"), Contains("Xid119")) << "and a word from the future is none";
+}
+
+TEST(Monitor, AnInstanceThatWasRepairedIsNotItsNeighbourNorItsGpu) {
+  for (const std::optional<unsigned> compute_instance : {std::optional<unsigned>(0), std::optional<unsigned>()}) {
+    Node node(SnapshotOf({MigDevice(0, 1), MigDevice(0, 2)}));
+    for (const unsigned instance : {1U, 2U}) {
+      nvml::GpuEvent event = XidEvent(0, 95);
+      event.gpu_instance = instance;
+      event.compute_instance = compute_instance;
+      node.monitor.Observe(event, node.now());
+    }
+    node.Xid(0, 119);
+    node.Pass(seconds{30});
+    Verdict repaired = Says("gpu-0-mig-1-0", Severity::kNone);
+    repaired.written = node.now().wall;
+    node.monitor.SetVerdicts({repaired});
+    node.Pass(minutes{2});
+    EXPECT_THAT(node.Codes("gpu-0-mig-1-0"), ElementsAre("Xid119"));
+    EXPECT_THAT(node.Codes("gpu-0-mig-2-0"), UnorderedElementsAre("Xid95", "Xid119"));
+  }
 }
 
 // ---- Devices and policy that change.

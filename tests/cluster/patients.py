@@ -120,11 +120,16 @@ class Patient:
 
 
 def admit(running: Running, namespace: Kubectl, node: Node, wanted: Object) -> Patient:
-    """Two pods that share this claim. They call it by its own name: 1.34 shows health under no other."""
+    """Two pods that share this claim.
+
+    They call it by its own name: 1.34 shows health under no other. They start one after the other: a kubelet before 1.36
+    that prepares a claim for both at once lists its device twice, and the API server refuses that pod status.
+    """
     claim = wanted["metadata"]["name"]
     pods = tuple(f"{claim}-{number}" for number in (1, 2))
-    namespace.apply([wanted, *(pod(each, node=node.name, claims={claim: claim}) for each in pods)])
+    namespace.apply(wanted)
     for each in pods:
+        namespace.apply(pod(each, node=node.name, claims={claim: claim}))
         namespace.wait_for_pod(each, timeout=180)
     (result,) = namespace.get("resourceclaim", claim)["status"]["allocation"]["devices"]["results"]
     seen = look(namespace, pods[0])

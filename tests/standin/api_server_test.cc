@@ -246,7 +246,8 @@ TEST_F(ApiServerTest, AnAppliersEntriesLeaveThoseOfOthersAlone) {
   };
   const auto devices = [](const auto& answer) {
     std::vector<std::string> names;
-    for (const json::Value& device : answer.json().at("status").at("devices").as_array()) {
+    const json::Value object = answer.json();
+    for (const json::Value& device : object.at("status").at("devices").as_array()) {
       names.push_back(std::string(device.at("device").as_string()));
     }
     return names;

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -164,7 +165,8 @@ void HealthWatch::FollowInventory(health::Moment now) {
   if (std::exchange(unloaded_, false)) {
     for (const std::string& uuid : gpus) monitor_.NoteReset(uuid);
   }
-  if (!gpus_.empty() && gpus != gpus_) watcher_.Restart();
+  // For those that it cannot know yet. One that is gone it must not forget: it has to tell of it.
+  if (!gpus_.empty() && !std::ranges::includes(gpus_, gpus)) watcher_.Restart();
   gpus_ = std::move(gpus);
 }
 

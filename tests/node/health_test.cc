@@ -118,6 +118,16 @@ TEST(HealthOfMig, AFaultOfOneInstanceStaysWithIt) {
   EXPECT_EQ(are("Healthy").size(), 19U);
 }
 
+TEST(HealthOfTheLost, IsKnownAlsoWhenAScanMissesTheGpuBeforeTheWatcherDoes) {
+  HealthNode node;
+  const auto plugin = node.StartHealthy();
+  node.ChangeVictim([](sim::Gpu& gpu) { gpu.lost = true; });
+  (void)node.Prepare(node.MakeClaim("a", {"gpu-99"}));  // Makes it scan.
+  EXPECT_TRUE(node.WaitHealth("Unhealthy", "GpuLost: ")) << plugin->Log();
+  node.ResetVictim();
+  EXPECT_TRUE(node.WaitHealth("Healthy")) << plugin->Log();
+}
+
 struct ModeCase {
   const char *name, *mode;
   std::vector<std::string> taints;

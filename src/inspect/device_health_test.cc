@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "health/monitor.h"
 #include "health/state_file.h"
+#include "health/test_parts.h"
 
 namespace tessera::inspect {
 namespace {
@@ -15,22 +16,12 @@ using ::testing::SizeIs;
 
 class DeviceHealthTest : public ::testing::Test {
  protected:
-  static device::Snapshot Machine(unsigned gpus) {
-    device::Snapshot snapshot;
-    for (unsigned i = 0; i < gpus; ++i) {
-      device::Device& device = snapshot.devices.emplace_back();
-      device.name = "gpu-" + std::to_string(i);
-      device.gpu.index = i;
-      device.gpu.uuid = "GPU-" + std::to_string(i);
-    }
-    return snapshot;
-  }
   static health::Moment Now() { return {std::chrono::system_clock::now(), std::chrono::steady_clock::now()}; }
 
   // As the plugin does, of a machine with two GPUs.
   void LosesGpu1() {
     health::Monitor monitor;
-    monitor.SetDevices(Machine(2), Now());
+    monitor.SetDevices(health::FullGpus(2), Now());
     monitor.Observe({.kind = health::Kind::kGpuLost,
                      .place = {"GPU-1", {}, {}},
                      .sight = health::Sight::kPresent,
@@ -47,7 +38,7 @@ class DeviceHealthTest : public ::testing::Test {
 TEST_F(DeviceHealthTest, IsThatOfThePluginsFileAlsoOfADeviceThatIsGone) {
   LosesGpu1();
   for (const unsigned gpus : {1U, 2U}) {
-    const auto health = ReadDeviceHealth(Places(), Machine(gpus), Now()).value();
+    const auto health = ReadDeviceHealth(Places(), health::FullGpus(gpus), Now()).value();
     ASSERT_THAT(health, SizeIs(1));
     EXPECT_EQ(health[0].device, "gpu-1");
     EXPECT_EQ(health[0].reasons[0].code, "GpuLost");
@@ -56,16 +47,16 @@ TEST_F(DeviceHealthTest, IsThatOfThePluginsFileAlsoOfADeviceThatIsGone) {
 
 TEST_F(DeviceHealthTest, HasTheVerdictsThatAreInForce) {
   ASSERT_TRUE(ReplaceFile(dir_.path() / "dcgm.yaml", "{device: 0, state: degraded, reason: slow}").has_value());
-  const auto health = ReadDeviceHealth(Places(), Machine(1), Now()).value();
+  const auto health = ReadDeviceHealth(Places(), health::FullGpus(1), Now()).value();
   ASSERT_THAT(health, SizeIs(1));
   EXPECT_EQ(health[0].reasons[0].code, "Verdict");
 }
 
 TEST_F(DeviceHealthTest, IsEmptyWithoutAPluginAndAnErrorWhereItsFileCannotBeRead) {
-  EXPECT_THAT(ReadDeviceHealth(Places(), Machine(1), Now()).value(), IsEmpty());
+  EXPECT_THAT(ReadDeviceHealth(Places(), health::FullGpus(1), Now()).value(), IsEmpty());
   const auto file = dir_.path() / health::kHealthFile;
   ASSERT_TRUE(ReplaceFile(file, "{").has_value());
-  EXPECT_FALSE(ReadDeviceHealth(Places(), Machine(1), Now()).has_value());
+  EXPECT_FALSE(ReadDeviceHealth(Places(), health::FullGpus(1), Now()).has_value());
   EXPECT_TRUE(std::filesystem::exists(file)) << "it is not ours to set aside";
 }
 

@@ -120,7 +120,7 @@ std::vector<DeviceFault> HealthFaults::Tell(std::vector<DeviceFault> faults, Dea
   for (const DeviceFault& fault : faults) watch_.Observe(SignalOf(fault));
   if (watch_.Refresh(until)) {
     publish_();
-    (void)publisher_.WaitPublished(until);
+    (void)publisher_.WaitPublished(until);  // Late or not: the error goes out now, and the publisher keeps trying.
   }
   const HealthWatch::Report report = watch_.report();
   for (DeviceFault& fault : faults) {

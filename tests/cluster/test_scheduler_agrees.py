@@ -15,8 +15,8 @@ from harness.lifecycle import Running
 from harness.places import TOP
 from manifests import pod
 
-PROBLEMS = TOP / "tests/testdata/alloc/scheduler.jsonl"  # With our answers; alloc_test checks that they are ours.
-RELEASE = "1.37"  # Whose answers they are.
+DATA = TOP / "tests/testdata/alloc"
+RELEASE = "1.37"  # Whose answers are taken, by seed; alloc_test checks that ours are the same.
 LABELS = {"zone": "z1", "rank": "5"}  # Of the problems' node.
 REFUSED = "refused"
 
@@ -44,8 +44,7 @@ def test_the_scheduler_gives_what_our_allocator_gives_or_refuses_with_it(
     if cluster.cluster.release.minor != RELEASE:
         pytest.skip(f"the recorded answers are those of {RELEASE}")
     cluster.kubectl("label", "namespace", namespace.namespace, "resource.kubernetes.io/admin-access=true")
-    problems = [json.loads(line) for line in PROBLEMS.read_text("utf-8").splitlines()]
-    worlds = [World(each, labelled_node, cluster.nodes[1].name, mark) for each in problems]
+    worlds = [World(each, labelled_node, cluster.nodes[1].name, mark) for each in _problems()]
     namespace.apply([made for world in worlds for made in world.objects()])
     held = [made for world in worlds for made in world.held()]
     namespace.apply(held)
@@ -65,13 +64,12 @@ class World:
     def __init__(self, recorded: Object, node: str, other_node: str, mark: dict[str, str]) -> None:
         self.seed: int = recorded["seed"]
         self.name = f"seed-{self.seed}"
-        self.answer: str = recorded["answer"].split(" #")[0]
-        if "=" not in self.answer:
-            self.answer = REFUSED
+        self.answer: str = recorded["answer"]
         text = json.dumps(recorded["problem"])
         for driver in ("a", "b"):
             text = text.replace(f"{driver}.x", f"{driver}{self.seed}.x")
-        text = text.replace('"nodeName": "n"', f'"nodeName": "{node}"').replace('"nodeName": "m"', f'"nodeName": "{other_node}"')
+        for known, real in (("n", node), ("m", other_node)):
+            text = text.replace(f'"nodeName": "{known}"', f'"nodeName": "{real}"')
         self._problem: Object = json.loads(text)
         self._node, self._mark = node, mark
 
@@ -81,7 +79,8 @@ class World:
         for made in self._problem["classes"]:
             own = f"device.driver in ['a{self.seed}.x', 'b{self.seed}.x']"
             selectors = [{"cel": {"expression": own}}, *made["spec"]["selectors"]]
-            yield self._object("DeviceClass", made["metadata"]["name"], made["spec"] | {"selectors": selectors}, labels=self._mark)
+            spec = made["spec"] | {"selectors": selectors}
+            yield self._object("DeviceClass", made["metadata"]["name"], spec, labels=self._mark)
         for made in self._problem["claims"]:
             yield self._object("ResourceClaim", made["metadata"]["name"], self._with_own_classes(made["spec"]))
 
@@ -99,9 +98,10 @@ class World:
 
     def found(self, decided: Object, claims: dict[str, Object]) -> str:
         """The scheduler's answer, written as ours."""
-        allocations = [claims[self._own(made["metadata"]["name"])].get("status", {}).get("allocation") for made in self._problem["claims"]]
+        own = [claims[self._own(made["metadata"]["name"])] for made in self._problem["claims"]]
+        allocations = [each.get("status", {}).get("allocation") for each in own]
         if condition(decided, "PodScheduled"):
-            return "; ".join(" ".join(self._write(result) for result in each["devices"]["results"]) for each in allocations)
+            return "; ".join(" ".join(map(self._write, each["devices"]["results"])) for each in allocations)
         return f"refused, but allocated: {allocations}" if any(allocations) else REFUSED
 
     def _write(self, result: Object) -> str:
@@ -121,6 +121,14 @@ class World:
             for each in request.get("firstAvailable", [request.get("exactly")]):
                 each["deviceClassName"] = self._own(each["deviceClassName"])
         return spec
+
+
+def _problems() -> Iterator[Object]:
+    answers = (DATA / f"answers-{RELEASE}.txt").read_text("utf-8").splitlines()
+    for line in (DATA / "scheduler.jsonl").read_text("utf-8").splitlines():
+        recorded = json.loads(line)
+        devices = answers[recorded["seed"]].partition(" #")[0]
+        yield recorded | {"answer": devices if "=" in devices else REFUSED}
 
 
 def _all_decided(pods: Object) -> bool:

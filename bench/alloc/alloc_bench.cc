@@ -137,9 +137,8 @@ int Cel(std::string_view release, const std::string& file, milliseconds time) {
     const bool match = Need(selector.Matches(facts));
     const double compile = MedianNanoseconds(time, [&] { (void)cel::Compile(expression, environment); });
     const double evaluate = MedianNanoseconds(time, [&] { (void)selector.Matches(facts); });
-    const double made_ready = MedianNanoseconds(time, [&] {
-      (void)selector.Matches(api::FactsOf(slice.devices.front(), slice.driver));
-    });
+    const double made_ready =
+        MedianNanoseconds(time, [&] { (void)selector.Matches(api::FactsOf(slice.devices.front(), slice.driver)); });
     Print({{"answer", match}, {"compile_ns", compile}, {"evaluate_ns", evaluate}, {"cold_evaluate_ns", made_ready}});
   }
   return 0;

@@ -20,11 +20,8 @@ void Matcher::AddSteps(std::vector<Step>& steps, const std::vector<api::Selector
                        const api::DeviceClass* device_class, const api::ClaimRef* claim) {
   for (std::size_t i = 0; i < selectors.size(); ++i) {
     const std::string_view text = selectors[i].cel ? std::string_view(*selectors[i].cel) : std::string_view();
-    steps.push_back({.selector = selectors_.Get(text),
-                     .device_class = device_class,
-                     .claim = claim,
-                     .number = i,
-                     .text = text});
+    steps.push_back(
+        {.selector = selectors_.Get(text), .device_class = device_class, .claim = claim, .number = i, .text = text});
   }
 }
 

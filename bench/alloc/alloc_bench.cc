@@ -20,11 +20,13 @@
 #include "cel/device_selector.h"
 #include "json/decode.h"
 #include "tests/alloc/problem.h"
+#include "tests/support/must.h"
 
 namespace tessera::bench {
 namespace {
 
 using tests::AllocationProblem;
+using tests::Must;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
@@ -49,16 +51,10 @@ void Describe(F& f, CelInput& input) {
   f.Required("slice", input.slice);
 }
 
-template <class T>
-T Need(Result<T> result) {
-  if (!result) Abort(result.error().Text());
-  return *std::move(result);
-}
-
 template <class Input>
 Input Read(const std::string& file) {
   constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
-  return Need(json::Decode<Input>(Need(json::ParseJson(Need(ReadFile(file, kMaxBytes))))));
+  return Must(json::Decode<Input>(Must(json::ParseJson(Must(ReadFile(file, kMaxBytes))))));
 }
 
 // Of this thread: what others do on a busy machine is not part of it.
@@ -102,7 +98,7 @@ std::string Ask(const alloc::Allocator& allocator, std::span<const alloc::Node> 
 
 int Allocate(std::string_view release, const std::string& file, milliseconds time) {
   auto input = Read<AllocationInput>(file);
-  const AllocationProblem problem = Need(tests::DecodeProblem(input.problem));
+  const AllocationProblem problem = Must(tests::DecodeProblem(input.problem));
   const alloc::Rules rules = alloc::RulesFor(tests::ReleaseOf(release));
   const alloc::Inventory inventory(problem.slices);
   alloc::AllocatedState allocated(rules.gates);
@@ -122,19 +118,19 @@ int Allocate(std::string_view release, const std::string& file, milliseconds tim
 }
 
 int MakeInventory(const std::string& file, milliseconds time) {
-  const AllocationProblem problem = Need(tests::DecodeProblem(Read<AllocationInput>(file).problem));
+  const AllocationProblem problem = Must(tests::DecodeProblem(Read<AllocationInput>(file).problem));
   Print({{"ns", MedianNanoseconds(time, [&] { const alloc::Inventory inventory(problem.slices); })}});
   return 0;
 }
 
 int Cel(std::string_view release, const std::string& file, milliseconds time) {
   const auto input = Read<CelInput>(file);
-  const api::ResourceSlice slice = Need(api::DecodeSlice(input.slice));
+  const api::ResourceSlice slice = Must(api::DecodeSlice(input.slice));
   const cel::DeviceFacts facts = api::FactsOf(slice.devices.front(), slice.driver);
   const cel::Environment environment{.release = tests::ReleaseOf(release)};
   for (const std::string& expression : input.expressions) {
-    const cel::DeviceSelector selector = Need(cel::Compile(expression, environment));
-    const bool match = Need(selector.Matches(facts));
+    const cel::DeviceSelector selector = Must(cel::Compile(expression, environment));
+    const bool match = Must(selector.Matches(facts));
     const double compile = MedianNanoseconds(time, [&] { (void)cel::Compile(expression, environment); });
     const double evaluate = MedianNanoseconds(time, [&] { (void)selector.Matches(facts); });
     const double made_ready =

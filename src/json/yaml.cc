@@ -36,7 +36,8 @@ class Loader {
  public:
   explicit Loader(std::string_view text) {
     if (yaml_parser_initialize(&parser_) == 0) Abort("libyaml has no memory");
-    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
+    const char* const begin = text.empty() ? "" : text.data();  // libyaml takes no null, not even for no bytes.
+    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(begin), text.size());
     yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
   }
   Loader(const Loader&) = delete;

@@ -49,6 +49,7 @@ TEST(ParseYaml, ResolvesScalarsAsKubernetesDoes) {
 TEST(ParseYaml, ReadsManyDocumentsAndJson) {
   EXPECT_EQ(AsJson("a: 1\n---\n---\n# nothing\n---\n{\"b\": [1, \"x\"]}\n...\n"), "{\"a\":1}\n{\"b\":[1,\"x\"]}\n");
   EXPECT_EQ(AsJson(""), "");
+  EXPECT_EQ(AsJson(std::string_view()), "") << "a view of nothing has no address";
 }
 
 TEST(ParseYaml, ExpandsAliases) { EXPECT_EQ(AsJson("a: &x [1, 2]\nb: *x\n"), "{\"a\":[1,2],\"b\":[1,2]}\n"); }

@@ -28,7 +28,7 @@ const std::map<std::string, int> kRungs{{"base", 0},                            
                                         {"device", 5},                                     //
                                         {"health", 6},    {"alloc", 6},   {"webhook", 6},  //
                                         {"driver", 7},                                     //
-                                        {"inspect", 8},   {"local", 8},                    //
+                                        {"inspect", 8},   {"lint", 8},    {"local", 8},    //
                                         {"cmd", 9}};
 
 const std::set<std::string> kThirdParty{"boost", "cli11", "fmt", "grpc", "openssl", "options", "yaml"};

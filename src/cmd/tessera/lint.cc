@@ -1,0 +1,88 @@
+#include "cmd/tessera/lint.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "cmd/tessera/exit_codes.h"
+#include "lint/lint.h"
+#include "lint/live_devices.h"
+#include "manifests/manifest.h"
+
+namespace tessera::cmd {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What `kubectl apply -f DIRECTORY` takes, in its order.
+std::vector<std::string> FilesIn(const std::string& directory) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    const std::string extension = entry.path().extension();
+    const bool is_manifest = extension == ".yaml" || extension == ".yml" || extension == ".json";
+    if (is_manifest && entry.is_regular_file(error)) files.push_back(entry.path().string());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+struct Input {
+  std::vector<manifests::Manifest> objects;
+  std::vector<lint::Finding> unreadable;
+};
+
+void ReadOne(const std::string& file, Input& input) {
+  auto read = manifests::ReadManifests(file);
+  if (read) return static_cast<void>(std::ranges::move(*read, std::back_inserter(input.objects)));
+  const auto text = ReadFile(file);
+  const bool is_template = file != "-" && text && text->contains("{{");
+  Error error = std::move(read).error();
+  if (is_template) {
+    error = Error(error.kind(), error.code(), error.message(), "this is a template: render it first (helm template)");
+  }
+  input.unreadable.push_back(lint::Unreadable(file, error));
+}
+
+Input ReadAll(const std::vector<std::string>& names) {
+  Input input;
+  for (const std::string& name : names) {
+    std::error_code error;
+    const auto files = fs::is_directory(name, error) ? FilesIn(name) : std::vector{name};
+    for (const std::string& file : files) ReadOne(file, input);
+  }
+  return input;
+}
+
+Result<lint::LiveDevices> ReadSlices(const std::string& file) {
+  TESSERA_ASSIGN(const auto objects, manifests::ReadManifests(file));
+  TESSERA_ASSIGN(auto devices, lint::LiveDevices::From(objects));
+  if (devices.devices.empty()) {
+    return BadConfig("NoDevices", Format("{} holds no ResourceSlice with devices", file),
+                     "kubectl get resourceslices -o yaml");
+  }
+  return devices;
+}
+
+}  // namespace
+
+int RunLint(const LintOptions& options) {
+  std::optional<lint::LiveDevices> devices;
+  if (!options.slices.empty()) {
+    auto read = ReadSlices(options.slices);
+    if (!read) return Fail(read.error());
+    devices = *std::move(read);
+  }
+  const Input input = ReadAll(options.files);
+  lint::Report report = lint::Lint(input.objects, {.release = lint::ParseRelease(options.release).value(),
+                                                   .devices = devices ? &*devices : nullptr});
+  report.findings.insert(report.findings.begin(), input.unreadable.begin(), input.unreadable.end());
+  const std::string text = options.as_json ? lint::ToJson(report) : lint::ToText(report);
+  if (const auto written = WriteAll(fileno(stdout), text); !written) return Fail(written.error());
+  return lint::HasErrors(report) ? kExitProblem : kExitFine;
+}
+
+}  // namespace tessera::cmd

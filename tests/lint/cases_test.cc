@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <set>
 
@@ -37,6 +38,13 @@ TEST(LintCases, FindWhatTheyExpectAndNothingElse) {
   }
 }
 
+bool IsCode(std::string_view text) {
+  const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  return text.size() > 4 && is_upper(text.front()) && std::ranges::all_of(text, is_letter) &&
+         std::ranges::count_if(text, is_upper) > 1;
+}
+
 // The codes that src/lint passes to Error(), Warn() and Note().
 std::set<std::string> CodesOfTheRules() {
   std::set<std::string> codes;
@@ -46,9 +54,12 @@ std::set<std::string> CodesOfTheRules() {
     for (std::size_t at = text.find("context."); at != std::string::npos; at = text.find("context.", at + 1)) {
       const std::string_view call = std::string_view(text).substr(at + 8, 120);
       if (!call.starts_with("Error(") && !call.starts_with("Warn(") && !call.starts_with("Note(")) continue;
-      const auto literal = Cut(call, "\"");
-      const auto code = literal ? Cut(literal->second, "\"") : std::nullopt;
-      if (code && !code->first.contains(' ')) codes.emplace(code->first);
+      for (auto literal = Cut(call, "\""); literal; literal = Cut(literal->second, "\"")) {
+        const auto code = Cut(literal->second, "\"");
+        if (!code) break;
+        if (IsCode(code->first)) codes.emplace(code->first);
+        literal = code;
+      }
     }
   }
   return codes;

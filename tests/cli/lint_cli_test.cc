@@ -82,6 +82,7 @@ TEST(LintCommand, UsageExitsWithTwo) {
   EXPECT_EQ(RunProgram("tessera", {"lint"}).code, 2);
   EXPECT_EQ(RunProgram("tessera", {"lint", "--k8s", "1.20", "-"}).code, 2);
   EXPECT_EQ(RunProgram("tessera", {"lint", "-o", "xml", "-"}).code, 2);
+  EXPECT_EQ(RunProgram("tessera", {"lint", "--slices", "-", "-"}).code, 2);
 }
 
 }  // namespace

@@ -70,6 +70,10 @@ Result<lint::LiveDevices> ReadSlices(const std::string& file) {
 }  // namespace
 
 int RunLint(const LintOptions& options) {
+  if (options.slices == "-" && std::ranges::find(options.files, std::string("-")) != options.files.end()) {
+    std::fputs("tessera: standard input can hold the slices or the manifests, not both\n", stderr);
+    return kExitUsage;
+  }
   std::optional<lint::LiveDevices> devices;
   if (!options.slices.empty()) {
     auto read = ReadSlices(options.slices);

@@ -130,9 +130,9 @@ Report Lint(std::span<const manifests::Manifest> objects, const Options& options
   return report;
 }
 
-Finding Unreadable(const std::string& file, const Error& error) {
+Finding Unreadable(manifests::Origin origin, const Error& error) {
   return {.code = error.code(),
-          .origin = {.file = file == "-" ? "standard input" : file},
+          .origin = std::move(origin),
           .message = error.message(),
           .advice = error.advice()};
 }

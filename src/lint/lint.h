@@ -20,8 +20,8 @@ namespace tessera::lint {
 
 Report Lint(std::span<const manifests::Manifest> objects, const Options& options);
 
-// A file that cannot be read, as a finding.
-Finding Unreadable(const std::string& file, const Error& error);
+// What cannot be read, as a finding: a file, or one document of it.
+Finding Unreadable(manifests::Origin origin, const Error& error);
 
 bool HasErrors(const Report& report);
 

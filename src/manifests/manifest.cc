@@ -48,9 +48,7 @@ const json::Array* ItemsOf(const Manifest& manifest) {
 Result<Manifest> ReadHeader(json::Value value, json::Mark mark, Origin origin) {
   const auto header = json::Decode<Header>(value, json::Unknown::kIgnore);
   if (!header.has_value()) {
-    const Error error(ErrorKind::kPermanentConfig, "BadManifest",
-                      "not a Kubernetes object: " + header.error().message());
-    return std::unexpected(Located(origin, error));
+    return BadConfig("BadManifest", "not a Kubernetes object: " + header.error().message());
   }
   const Metadata& metadata = header->metadata;
   return Manifest{.origin = std::move(origin),
@@ -62,6 +60,13 @@ Result<Manifest> ReadHeader(json::Value value, json::Mark mark, Origin origin) {
                   .mark = std::move(mark)};
 }
 
+// A value that is an object, or else a misfit.
+void Take(json::Value value, json::Mark mark, Origin origin, Sorted& out) {
+  auto manifest = ReadHeader(std::move(value), std::move(mark), origin);
+  if (!manifest) return out.misfits.push_back({std::move(origin), std::move(manifest).error()});
+  out.manifests.push_back(*std::move(manifest));
+}
+
 // The server leaves kind and version out of the items of a typed list, such as a ResourceClaimList.
 void CompleteItem(const Manifest& list, json::Value& item) {
   json::Object* object = item.if_object();
@@ -70,12 +75,9 @@ void CompleteItem(const Manifest& list, json::Value& item) {
   object->emplace("apiVersion", list.api_version);
 }
 
-Result<void> Unpack(Manifest manifest, std::vector<Manifest>& out) {
+void Unpack(Manifest manifest, Sorted& out) {
   const json::Array* items = ItemsOf(manifest);
-  if (items == nullptr) {
-    out.push_back(std::move(manifest));
-    return {};
-  }
+  if (items == nullptr) return out.manifests.push_back(std::move(manifest));
   // The mark's parts are those of the object as it was read, so the list is looked up in the value as it still is.
   const auto& object = manifest.value.get_object();
   const auto place = static_cast<std::size_t>(std::distance(object.begin(), object.find("items")));
@@ -86,10 +88,8 @@ Result<void> Unpack(Manifest manifest, std::vector<Manifest>& out) {
     if (mark.line != 0) origin.line = mark.line;
     json::Value item = (*items)[i];
     CompleteItem(manifest, item);
-    TESSERA_ASSIGN(Manifest unpacked, ReadHeader(std::move(item), std::move(mark), std::move(origin)));
-    out.push_back(std::move(unpacked));
+    Take(std::move(item), std::move(mark), std::move(origin), out);
   }
-  return {};
 }
 
 Result<std::string> ReadStandardInput(std::size_t limit) {
@@ -109,6 +109,26 @@ Result<std::string> ReadStandardInput(std::size_t limit) {
   }
 }
 
+Result<Sorted> Sort(std::string_view text, const std::string& file) {
+  auto documents = json::ParseMarkedYaml(text);
+  if (!documents.has_value()) return std::unexpected(std::move(documents).error().Wrap(file));
+  Sorted read, sorted;
+  for (json::MarkedDocument& document : *documents) {
+    Origin origin{.file = file, .document = document.number, .line = document.mark.line};
+    Take(std::move(document.value), std::move(document.mark), std::move(origin), read);
+  }
+  sorted.misfits = std::move(read.misfits);
+  for (Manifest& manifest : read.manifests) Unpack(std::move(manifest), sorted);
+  return sorted;
+}
+
+// All of it, or what is wrong with the first that is none.
+Result<std::vector<Manifest>> Whole(Sorted sorted) {
+  if (sorted.misfits.empty()) return std::move(sorted.manifests);
+  const Misfit& first = sorted.misfits.front();
+  return std::unexpected(Located(first.origin, first.error));
+}
+
 }  // namespace
 
 std::string ToText(const Origin& origin) {
@@ -123,32 +143,26 @@ Origin Manifest::At(std::string_view path) const {
 }
 
 Result<std::vector<Manifest>> ParseManifests(std::string_view text, const std::string& file) {
-  auto documents = json::ParseMarkedYaml(text);
-  if (!documents.has_value()) return std::unexpected(std::move(documents).error().Wrap(file));
-  std::vector<Manifest> manifests;
-  for (json::MarkedDocument& document : *documents) {
-    Origin origin{.file = file, .document = document.number, .line = document.mark.line};
-    TESSERA_ASSIGN(Manifest manifest,
-                   ReadHeader(std::move(document.value), std::move(document.mark), std::move(origin)));
-    TESSERA_TRY(Unpack(std::move(manifest), manifests));
-  }
-  return manifests;
+  TESSERA_ASSIGN(Sorted sorted, Sort(text, file));
+  return Whole(std::move(sorted));
 }
 
 Result<std::vector<Manifest>> ReadManifests(const std::string& file, std::size_t limit) {
-  if (file == "-") {
-    TESSERA_ASSIGN(const std::string text, ReadStandardInput(limit));
-    return ParseManifests(text, "standard input");
-  }
-  TESSERA_ASSIGN(const std::string text, ReadFile(file, limit));
-  return ParseManifests(text, file);
+  TESSERA_ASSIGN(Sorted sorted, SortManifests(file, limit));
+  return Whole(std::move(sorted));
+}
+
+Result<Sorted> SortManifests(const std::string& file, std::size_t limit) {
+  const bool is_input = file == "-";
+  TESSERA_ASSIGN(const std::string text, is_input ? ReadStandardInput(limit) : ReadFile(file, limit));
+  return Sort(text, is_input ? "standard input" : file);
 }
 
 Result<std::vector<Manifest>> FromServer(json::Value value) {
-  std::vector<Manifest> manifests;
+  Sorted sorted;
   TESSERA_ASSIGN(Manifest manifest, ReadHeader(std::move(value), {}, {}));
-  TESSERA_TRY(Unpack(std::move(manifest), manifests));
-  return manifests;
+  Unpack(std::move(manifest), sorted);
+  return Whole(std::move(sorted));
 }
 
 }  // namespace tessera::manifests

@@ -44,6 +44,19 @@ struct Manifest {
 // A file, or standard input for "-". An error says file, document and line.
 Result<std::vector<Manifest>> ReadManifests(const std::string& file, std::size_t limit = kMaxManifestBytes);
 
+// What is no Kubernetes object. The error does not repeat where it is.
+struct Misfit {
+  Origin origin;
+  Error error;
+};
+struct Sorted {
+  std::vector<Manifest> manifests;
+  std::vector<Misfit> misfits;
+};
+
+// The same for those who go on with the rest when one document of a file is no object. An error: nothing can be read.
+Result<Sorted> SortManifests(const std::string& file, std::size_t limit = kMaxManifestBytes);
+
 // The same from text; `file` is for messages.
 Result<std::vector<Manifest>> ParseManifests(std::string_view text, const std::string& file);
 

@@ -66,6 +66,24 @@ TEST(ParseManifests, RefusesWithFileDocumentAndLine) {
   for (const Case& c : kCases) EXPECT_THAT(Listed(c.text), HasSubstr(c.error)) << c.text;
 }
 
+TEST(SortManifests, ADocumentThatIsNoObjectDoesNotHideTheOthers) {
+  const TempDir dir = TempDir::Create("manifests").value();
+  const std::string file = dir.path() / "mixed.yaml";
+  ASSERT_TRUE(ReplaceFile(file,
+                          "replicas: 3\n---\napiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n"
+                          "- 5\n---\napiVersion: v1\nkind: Node\n")
+                  .has_value());
+  const auto sorted = SortManifests(file);
+  ASSERT_TRUE(sorted.has_value()) << sorted.error().Text();
+  ASSERT_EQ(sorted->manifests.size(), 2U);
+  EXPECT_EQ(sorted->manifests.at(0).kind, "Pod");
+  EXPECT_EQ(sorted->manifests.at(1).kind, "Node");
+  ASSERT_EQ(sorted->misfits.size(), 2U);
+  EXPECT_EQ(sorted->misfits.at(0).origin.line, 1U);
+  EXPECT_EQ(sorted->misfits.at(1).origin.line, 8U);
+  EXPECT_EQ(sorted->misfits.at(1).error.message(), "not a Kubernetes object: expected object, found 5");
+}
+
 TEST(ReadManifests, HasALimit) {
   const TempDir dir = TempDir::Create("manifests").value();
   const std::string file = dir.path() / "big.yaml";

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "base/fd.h"
 #include "base/text.h"
 #include "json/value.h"
@@ -11,6 +13,7 @@
 namespace tessera::tests {
 namespace {
 
+namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -45,7 +48,7 @@ TEST(LintCommand, CleanFilesAndWarningsExitWithZero) {
 
 TEST(LintCommand, ReadsTheManifestsOfADirectoryTogether) {
   const TempDir dir = TempDir::Create("lint-test").value();
-  ASSERT_TRUE(ReplaceFile(dir.path() / "claim.yaml", Claim("true")).has_value());
+  ASSERT_TRUE(ReplaceFile(dir.path() / "claim.yaml", Claim("device.driver != ''")).has_value());
   ASSERT_TRUE(ReplaceFile(dir.path() / "pod.json",
                           R"({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {
                               "containers": [{"name": "c", "resources": {"claims": [{"name": "g"}]}}],
@@ -60,10 +63,48 @@ TEST(LintCommand, ReadsTheManifestsOfADirectoryTogether) {
 TEST(LintCommand, AFileThatCannotBeReadIsAnErrorAndTheOthersAreChecked) {
   const TempDir dir = TempDir::Create("lint-test").value();
   ASSERT_TRUE(ReplaceFile(dir.path() / "chart.yaml", "name: {{ .Values.name }}\n").has_value());
-  const Outcome result =
-      RunProgram("tessera", {"lint", "-", (dir.path() / "chart.yaml").string(), "/nonexistent.yaml"}, Claim("true"));
+  const Outcome result = RunProgram("tessera", {"lint", "-", (dir.path() / "chart.yaml").string(), "/nonexistent.yaml"},
+                                    Claim("device.driver != ''"));
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out, AllOf(HasSubstr("helm template"), HasSubstr("/nonexistent.yaml"), HasSubstr("in 1 object")));
+}
+
+TEST(LintCommand, ADocumentThatIsNoObjectIsAnErrorAndTheOthersAreChecked) {
+  const Outcome result = RunProgram("tessera", {"lint", "-"}, "replicas: 3\n---\n" + Claim("device.driver"));
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("standard input:1: error [BadManifest]"),
+                                HasSubstr("standard input:14: error [CelCompileError]"),
+                                HasSubstr("2 errors, 0 warnings, 0 notes in 1 object")));
+}
+
+TEST(LintCommand, PassesOverKindsThatHaveNothingToDoWithDevices) {
+  const Outcome result = RunProgram(
+      "tessera", {"lint", "-"},
+      "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n---\napiVersion: example.com/v1\nkind: Deployment\n");
+  EXPECT_EQ(result.code, 0) << result.out;
+  EXPECT_EQ(result.out, "0 errors, 0 warnings, 0 notes in 0 objects; 2 of other kinds passed over\n");
+}
+
+TEST(LintCommand, ReadsJsonAndWhatKubectlGetPrints) {
+  const Outcome result = RunProgram("tessera", {"lint", "-"},
+                                    R"({"apiVersion": "v1", "kind": "List", "items": [
+ {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
+  "metadata": {"name": "a", "namespace": "ml", "uid": "u", "resourceVersion": "7", "creationTimestamp": "2026-01-01T00:00:00Z"},
+  "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com", "count": -1}}]}},
+  "status": {"reservedFor": [{"resource": "pods", "name": "p", "uid": "v"}]}}]})");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("standard input:4: error [BadValue]"), HasSubstr("ResourceClaim ml/a:"),
+                                HasSubstr("1 error, 0 warnings, 0 notes in 1 object")));
+}
+
+TEST(LintCommand, AFileThatIsTooLargeIsAnErrorWithTheLimit) {
+  const TempDir dir = TempDir::Create("lint-test").value();
+  const fs::path file = dir.path() / "large.yaml";
+  ASSERT_TRUE(ReplaceFile(file, "").has_value());
+  fs::resize_file(file, std::uintmax_t{65} << 20);  // A hole: takes no room.
+  const Outcome result = RunProgram("tessera", {"lint", file.string()});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("error [FileTooLarge]"), HasSubstr("67108864")));
 }
 
 TEST(LintCommand, PrintsJsonForPrograms) {

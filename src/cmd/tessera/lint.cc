@@ -35,16 +35,22 @@ struct Input {
   std::vector<lint::Finding> unreadable;
 };
 
+// For a file that is no YAML.
+Error WithAdvice(const std::string& file, Error error) {
+  const auto text = file == "-" ? Result<std::string>("") : ReadFile(file);
+  if (!text || !text->contains("{{")) return error;
+  return {error.kind(), error.code(), error.message(), "this is a template: render it first (helm template)"};
+}
+
 void ReadOne(const std::string& file, Input& input) {
-  auto read = manifests::ReadManifests(file);
-  if (read) return static_cast<void>(std::ranges::move(*read, std::back_inserter(input.objects)));
-  const auto text = ReadFile(file);
-  const bool is_template = file != "-" && text && text->contains("{{");
-  Error error = std::move(read).error();
-  if (is_template) {
-    error = Error(error.kind(), error.code(), error.message(), "this is a template: render it first (helm template)");
+  auto read = manifests::SortManifests(file);
+  if (!read) {
+    const std::string name = file == "-" ? "standard input" : file;
+    input.unreadable.push_back(lint::Unreadable({.file = name}, WithAdvice(file, std::move(read).error())));
+    return;
   }
-  input.unreadable.push_back(lint::Unreadable(file, error));
+  std::ranges::move(read->manifests, std::back_inserter(input.objects));
+  for (const auto& [origin, error] : read->misfits) input.unreadable.push_back(lint::Unreadable(origin, error));
 }
 
 Input ReadAll(const std::vector<std::string>& names) {

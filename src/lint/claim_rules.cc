@@ -15,12 +15,17 @@ void CheckAttribute(Context& context, const Node& node) {
   const auto name = node.text();
   if (!name) return;
   if (!IsFullyQualifiedName(*name)) {
-    context.Error(node, "BadName", Format("{} has no domain", Quote(Clip(*name, 80))),
+    context.Error(node, "BadName", Format("{} is not domain/name", Quote(Clip(*name, 80))),
                   {.advice = IsQualifiedName(*name) ? Format("write {}/{}", kOurDriver, *name)
                                                     : "write domain/name, such as resource.kubernetes.io/pcieRoot"});
     return;
   }
   const auto parts = Cut(*name, "/");
+  if (context.options.release >= cel::Release::k1_37 && Lower(parts->first) != parts->first) {
+    context.Error(node, "BadName", Format("the domain of {} has upper-case letters", Quote(*name)),
+                  {.advice = "from 1.37 on servers refuse them here"});
+    return;
+  }
   const auto has = [&](const LiveDevice* device) {
     return cel::Has(device->facts, {.domain = std::string(parts->first), .id = std::string(parts->second)});
   };
@@ -38,7 +43,8 @@ void CheckConstraint(Context& context, const Node& node, const std::vector<Asked
     context.Warn(distinct, "OneOf", "is not looked at beside matchAttribute", {.advice = "make two constraints of it"});
   }
   CheckAttribute(context, match);
-  CheckAttribute(context, distinct);
+  // Servers before 1.37 look at one of them only.
+  if (!match.exists() || context.options.release >= cel::Release::k1_37) CheckAttribute(context, distinct);
 }
 
 }  // namespace
@@ -84,16 +90,39 @@ void CheckClass(Context& context) {
   }
 }
 
+void CheckLabels(Context& context, const Node& metadata) {
+  const Node labels = metadata.Field("labels"), annotations = metadata.Field("annotations");
+  for (const std::string& key : labels.Keys()) {
+    const Node label = labels.Key(key);
+    if (!IsLabelKey(key)) {
+      context.Error(label, "BadName", Format("{} is no key of a label", Quote(Clip(key, 80))));
+    } else if (!IsLabelValue(label.TextOr(""))) {
+      context.Error(label, "BadValue", Format("{} is no value of a label", Quote(Clip(label.TextOr(""), 80))),
+                    {.advice = "letters, digits, dashes, dots and underscores, at most 63; or an annotation"});
+    }
+  }
+  for (const std::string& key : annotations.Keys()) {
+    if (IsLabelKey(Lower(key))) continue;
+    context.Error(annotations.Key(key), "BadName", Format("{} is no key of an annotation", Quote(Clip(key, 80))));
+  }
+}
+
 void CheckMetadata(Context& context) {
   const Node metadata = context.root().Field("metadata");
   const Node name = metadata.Field("name"), prefix = metadata.Field("generateName"),
              space = metadata.Field("namespace");
-  if (!name.exists() && !prefix.exists()) {
+  if (name.TextOr("").empty() && prefix.TextOr("").empty()) {
     context.Error(metadata.Field("name"), "MissingField", "name is required", {.advice = "or generateName"});
-  } else if (name.text() && !IsDnsSubdomain(*name.text())) {
-    context.Error(name, "BadName", Format("{} is no name of an object", Quote(Clip(*name.text(), 80))),
+  }
+  // A name is made of the prefix by adding letters, so it may end in a dash.
+  const std::string prefix_text = prefix.TextOr("");
+  const std::string made = prefix_text.ends_with('-') ? prefix_text + "x" : prefix_text;
+  for (const auto& [node, text] : {std::pair{name, name.TextOr("")}, std::pair{prefix, made}}) {
+    if (text.empty() || IsDnsSubdomain(text)) continue;
+    context.Error(node, "BadName", Format("{} is no name of an object", Quote(Clip(node.TextOr(""), 80))),
                   {.advice = "lower-case letters, digits, dashes and dots"});
   }
+  CheckLabels(context, metadata);
   if (space.text() && !IsDnsLabel(*space.text())) {
     context.Error(space, "BadName", Format("{} is no name of a namespace", Quote(Clip(*space.text(), 80))));
   }

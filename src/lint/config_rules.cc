@@ -38,14 +38,16 @@ void CheckOurs(Context& context, const Node& parameters, const Node& requests, c
     return;
   }
   if (const auto unserved = api::Unserved(*config)) {
-    context.Warn(parameters, "ConfigUnserved", Format("this version of the driver does not do {}", *unserved),
-                 {.advice = "a claim with it is not prepared"});
+    context.Warn(parameters, "ConfigNotServed",
+                 Format("asks for {}, which this version of the driver does not do", *unserved),
+                 {.advice = "remove it: a claim with it is not prepared"});
   }
   CheckKind(context, parameters, requests, *config, asked);
 }
 
 void CheckConfig(Context& context, const Node& node, const std::vector<AskedRequest>& asked) {
-  CheckReferences(context, node.Field("requests"), asked);
+  const bool of_claim = context.object.kind != "DeviceClass";  // A class has no requests, and CheckShape() says so.
+  if (of_claim) CheckReferences(context, node.Field("requests"), asked);
   const Node opaque = node.Field("opaque");
   const Node driver = opaque.Field("driver"), parameters = opaque.Field("parameters");
   const std::string name = driver.TextOr("");

@@ -14,17 +14,18 @@ namespace {
 struct WorkloadKind {
   std::string_view api_version, kind;
   std::string_view pod_spec;  // Where it is, by dots.
-  bool replicated;
+  std::string_view pods;      // Where it says how many at a time; one when it does not. Empty: as many as it likes.
 };
-constexpr std::array kWorkloads{WorkloadKind{"v1", "Pod", "spec", false},
-                                WorkloadKind{"v1", "PodTemplate", "template.spec", true},
-                                WorkloadKind{"v1", "ReplicationController", "spec.template.spec", true},
-                                WorkloadKind{"apps/v1", "Deployment", "spec.template.spec", true},
-                                WorkloadKind{"apps/v1", "ReplicaSet", "spec.template.spec", true},
-                                WorkloadKind{"apps/v1", "StatefulSet", "spec.template.spec", true},
-                                WorkloadKind{"apps/v1", "DaemonSet", "spec.template.spec", true},
-                                WorkloadKind{"batch/v1", "Job", "spec.template.spec", true},
-                                WorkloadKind{"batch/v1", "CronJob", "spec.jobTemplate.spec.template.spec", true}};
+constexpr std::array kWorkloads{
+    WorkloadKind{"v1", "Pod", "spec", "spec.replicas"},  // It has no such field: one.
+    WorkloadKind{"v1", "PodTemplate", "template.spec", ""},
+    WorkloadKind{"v1", "ReplicationController", "spec.template.spec", "spec.replicas"},
+    WorkloadKind{"apps/v1", "Deployment", "spec.template.spec", "spec.replicas"},
+    WorkloadKind{"apps/v1", "ReplicaSet", "spec.template.spec", "spec.replicas"},
+    WorkloadKind{"apps/v1", "StatefulSet", "spec.template.spec", "spec.replicas"},
+    WorkloadKind{"apps/v1", "DaemonSet", "spec.template.spec", ""},
+    WorkloadKind{"batch/v1", "Job", "spec.template.spec", "spec.parallelism"},
+    WorkloadKind{"batch/v1", "CronJob", "spec.jobTemplate.spec.template.spec", "spec.jobTemplate.spec.parallelism"}};
 
 constexpr std::array<std::string_view, 4> kKinds{"DeviceClass", "ResourceClaim", "ResourceClaimTemplate",
                                                  "ResourceSlice"};
@@ -57,6 +58,7 @@ void CheckResource(Context& context) {
     CheckClaimSpec(context, spec);
   } else if (kind == "ResourceClaimTemplate") {
     CheckShape(context, context.root(), flat ? kFlatTemplateSchema : kTemplateSchema);
+    CheckLabels(context, spec.Field("metadata"));
     CheckClaimSpec(context, spec.Field("spec"));
   } else if (kind == "DeviceClass") {
     CheckShape(context, context.root(), kClassSchema);
@@ -91,8 +93,8 @@ void CheckWorkload(Context& context, const WorkloadKind& workload) {
     context.Error(spec, "MissingField", Format("{} is required", workload.pod_spec));
     return;
   }
-  const bool one = context.root().Field("spec").Field("replicas").integer() == 1;
-  CheckPodSpec(context, spec, workload.replicated && !one);
+  const bool one = !workload.pods.empty() && Follow(context.root(), workload.pods).integer().value_or(1) <= 1;
+  CheckPodSpec(context, spec, !one);
 }
 
 const WorkloadKind* WorkloadOf(const manifests::Manifest& object) {
@@ -131,10 +133,7 @@ Report Lint(std::span<const manifests::Manifest> objects, const Options& options
 }
 
 Finding Unreadable(manifests::Origin origin, const Error& error) {
-  return {.code = error.code(),
-          .origin = std::move(origin),
-          .message = error.message(),
-          .advice = error.advice()};
+  return {.code = error.code(), .origin = std::move(origin), .message = error.message(), .advice = error.advice()};
 }
 
 bool HasErrors(const Report& report) {

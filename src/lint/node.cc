@@ -1,5 +1,7 @@
 #include "lint/node.h"
 
+#include <cmath>
+
 #include "base/text.h"
 
 namespace tessera::lint {
@@ -38,8 +40,13 @@ std::optional<std::string> Node::text() const {
 }
 
 std::optional<std::int64_t> Node::integer() const {
-  const std::int64_t* const number = value_ != nullptr ? value_->if_int64() : nullptr;
-  return number != nullptr ? std::optional(*number) : std::nullopt;
+  if (value_ == nullptr) return std::nullopt;
+  if (const std::int64_t* const number = value_->if_int64()) return *number;
+  // kubectl makes JSON of YAML, and "1" of "1.0".
+  constexpr double kExact = 1LL << 53;
+  const double* const number = value_->if_double();
+  if (number == nullptr || *number != std::trunc(*number) || std::abs(*number) > kExact) return std::nullopt;
+  return static_cast<std::int64_t>(*number);
 }
 
 bool Node::IsTrue() const {

@@ -1,6 +1,7 @@
 // How pods use claims: the pod's list, what containers name of it, and the claims and templates behind.
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 
 #include "base/text.h"
@@ -11,15 +12,34 @@
 namespace tessera::lint {
 namespace {
 
-// A field that is there under a name near the right one. The other fields of pods are not checked, so only what nobody
-// can have meant otherwise is an error.
+// The other fields of pods are not checked, so only what nobody can have meant otherwise is an error.
+void ReportField(Context& context, const Node& field, std::string_view key, std::string advice) {
+  context.Error(field, "UnknownField", Format("there is no field {} here", Quote(Clip(key, 60))),
+                {.advice = std::move(advice)});
+}
+
+// A field that is there under a name near the right one.
 void CheckSpelling(Context& context, const Node& node, std::string_view right) {
+  const std::array candidates{right};
   for (const std::string& key : node.Keys()) {
-    const std::array candidates{right};
-    if (key == right || !NearMatch(key, candidates)) continue;
-    context.Error(node.Field(key), "UnknownField", Format("there is no field {} here", Quote(Clip(key, 60))),
-                  {.advice = Format("did you mean {}?", right)});
+    if (key != right && NearMatch(key, candidates)) {
+      ReportField(context, node.Field(key), key, Format("did you mean {}?", right));
+    }
   }
+}
+
+constexpr std::string_view kInContainers = "containers name claims of the pod: `resources: {claims: [{name: gpu}]}`";
+
+// A field that belongs elsewhere.
+void CheckPlace(Context& context, const Node& node, std::string_view key, std::string_view advice) {
+  if (node.Field(key).exists()) ReportField(context, node.Field(key), key, std::string(advice));
+}
+
+std::vector<Node> ListAt(Context& context, const Node& node) {
+  if (node.exists() && !node.value()->is_array()) {
+    context.Error(node, "WrongType", Format("expected a list, found {}", json::Describe(*node.value())));
+  }
+  return node.Items();
 }
 
 struct PodClaim {
@@ -32,6 +52,10 @@ struct PodClaim {
 const manifests::Manifest* Referred(Context& context, const Node& reference, std::string_view kind) {
   const auto name = reference.text();
   if (!name) return nullptr;
+  if (!IsDnsSubdomain(*name)) {
+    context.Error(reference, "BadName", Format("{} is no name of a {}", Quote(Clip(*name, 80)), kind));
+    return nullptr;
+  }
   const std::string& space = context.object.namespace_name;
   if (const auto* const found = context.catalogue.Find(kind, space, *name)) return found;
   const auto* const elsewhere = context.catalogue.FindElsewhere(kind, *name);
@@ -65,7 +89,7 @@ PodClaim CheckPodClaim(Context& context, const Node& node, bool replicated) {
 std::vector<PodClaim> CheckPodClaims(Context& context, const Node& list, bool replicated) {
   std::vector<PodClaim> claims;
   std::set<std::string> names;
-  for (const Node& node : list.Items()) {
+  for (const Node& node : ListAt(context, list)) {
     PodClaim claim = CheckPodClaim(context, node, replicated);
     if (!claim.name.empty() && !IsDnsLabel(claim.name)) {
       context.Error(node.Field("name"), "BadName", Format("{} is no DNS label", Quote(Clip(claim.name, 80))),
@@ -81,7 +105,13 @@ std::vector<PodClaim> CheckPodClaims(Context& context, const Node& list, bool re
 // The request that a container names, in the claim or template behind.
 void CheckContainerRequest(Context& context, const Node& request, const PodClaim& claim) {
   const auto name = request.text();
-  if (!name || claim.object == nullptr) return;
+  if (!name || name->empty()) return;
+  if (!IsDnsLabel(*name)) {
+    context.Error(request, "BadName", Format("{} is no name of a request", Quote(Clip(*name, 80))),
+                  {.advice = name->contains('/') ? "name the request alone, without the subrequest" : ""});
+    return;
+  }
+  if (claim.object == nullptr) return;
   const Node spec = Node(&claim.object->value, "").Field("spec");
   const bool is_template = claim.object->kind == "ResourceClaimTemplate";
   std::vector<std::string> names;
@@ -94,8 +124,16 @@ void CheckContainerRequest(Context& context, const Node& request, const PodClaim
                 {.advice = Format("there are: {}", Join(names, ", "))});
 }
 
+// A claim as a whole, or several of its requests.
+bool IsNamedTwice(const std::multimap<std::string, std::string>& seen, const std::string& name,
+                  const std::string& request) {
+  const auto [first, last] = seen.equal_range(name);
+  return std::any_of(first, last,
+                     [&](const auto& one) { return one.second.empty() || request.empty() || one.second == request; });
+}
+
 void CheckContainerClaim(Context& context, const Node& node, std::vector<PodClaim>& claims,
-                         std::set<std::pair<std::string, std::string>>& seen) {
+                         std::multimap<std::string, std::string>& seen) {
   CheckShape(context, node, kContainerClaimSchema);
   const auto name = node.Field("name").text();
   if (!name) return;
@@ -110,9 +148,12 @@ void CheckContainerClaim(Context& context, const Node& node, std::vector<PodClai
     return;
   }
   claim->used = true;
-  if (!seen.emplace(*name, node.Field("request").TextOr("")).second) {
-    context.Error(node, "DuplicateName", Format("{} is named twice by this container", Quote(*name)));
+  const std::string request = node.Field("request").TextOr("");
+  if (IsNamedTwice(seen, *name, request)) {
+    context.Error(node, "DuplicateName", Format("{} is named twice by this container", Quote(*name)),
+                  {.advice = "once as a whole, or its requests once each"});
   }
+  seen.emplace(*name, request);
   CheckContainerRequest(context, node.Field("request"), *claim);
 }
 
@@ -130,10 +171,16 @@ void CheckLimits(Context& context, const Node& limits) {
 
 void CheckContainer(Context& context, const Node& container, std::vector<PodClaim>& claims) {
   CheckSpelling(context, container, "resources");
+  CheckPlace(context, container, "claims", kInContainers);
+  CheckPlace(context, container, "resourceClaims", kInContainers);
   const Node resources = container.Field("resources");
   CheckSpelling(context, resources, "claims");
-  std::set<std::pair<std::string, std::string>> seen;
-  for (const Node& claim : resources.Field("claims").Items()) CheckContainerClaim(context, claim, claims, seen);
+  CheckPlace(context, resources.Field("limits"), "claims", "put it beside limits, not below them");
+  CheckPlace(context, resources.Field("requests"), "claims", "put it beside requests, not below them");
+  std::multimap<std::string, std::string> seen;
+  for (const Node& claim : ListAt(context, resources.Field("claims"))) {
+    CheckContainerClaim(context, claim, claims, seen);
+  }
   CheckLimits(context, resources.Field("limits"));
 }
 
@@ -141,6 +188,8 @@ void CheckContainer(Context& context, const Node& container, std::vector<PodClai
 
 void CheckPodSpec(Context& context, const Node& spec, bool replicated) {
   CheckSpelling(context, spec, "resourceClaims");
+  CheckPlace(context, spec, "claims", "did you mean resourceClaims?");
+  CheckPlace(context, spec.Field("resources"), "claims", kInContainers);
   auto claims = CheckPodClaims(context, spec.Field("resourceClaims"), replicated);
   for (const std::string_view list : {"initContainers", "containers"}) {
     for (const Node& container : spec.Field(list).Items()) CheckContainer(context, container, claims);

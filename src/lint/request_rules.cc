@@ -26,15 +26,17 @@ void CheckName(Context& context, const Node& node, std::set<std::string>& seen) 
 
 void CheckMode(Context& context, const Node& request) {
   const Node mode = request.Field("allocationMode"), count = request.Field("count");
-  const std::string wanted = mode.TextOr("ExactCount");
-  if (wanted != "ExactCount" && wanted != "All") {
+  const std::string wanted = mode.TextOr("");
+  const std::int64_t wanted_count = count.integer().value_or(1);
+  if (!wanted.empty() && wanted != "ExactCount" && wanted != "All") {
     context.Error(mode, "BadValue", Format("{} is no allocation mode", Quote(Clip(wanted, 60))),
                   {.advice = "ExactCount (the default) or All"});
-  }
-  if (wanted == "All" && count.exists()) {
+  } else if (wanted == "All" && count.integer().value_or(0) != 0) {
     context.Error(count, "BadValue", "there is no count with allocationMode All", {.advice = "remove one of them"});
-  } else if (count.integer().value_or(1) < 1) {
+  } else if (wanted != "All" && wanted_count < 0) {
     context.Error(count, "BadValue", "must be greater than zero");
+  } else if (wanted != "All" && wanted_count == 0) {
+    context.Warn(count, "BadValue", "0 counts as if it were not there: one device", {.advice = "say 1"});
   }
 }
 
@@ -56,13 +58,14 @@ void CheckClassName(Context& context, const Node& node) {
 void CheckToleration(Context& context, const Node& node) {
   const Node key = node.Field("key"), op = node.Field("operator"), value = node.Field("value"),
              effect = node.Field("effect");
-  const std::string wanted = op.TextOr("Equal"), which = effect.TextOr("");
-  if (wanted != "Exists" && wanted != "Equal") {
+  const std::string wanted = op.TextOr(""), which = effect.TextOr("");
+  if (!wanted.empty() && wanted != "Exists" && wanted != "Equal") {
     context.Error(op, "BadValue", Format("{} is no operator of a toleration", Quote(Clip(wanted, 60))),
                   {.advice = "Exists or Equal (the default)"});
   }
-  if (key.TextOr("").empty() && wanted == "Equal") {
-    context.Error(node, "BadValue", "without a key the operator must be Exists");
+  if (key.TextOr("").empty() && wanted != "Exists") {
+    context.Warn(node, "BadValue", "without a key tolerates every taint whose value is the same, whatever it is for",
+                 {.advice = "give the key, or `operator: Exists` to tolerate all"});
   } else if (!key.TextOr("").empty() && !IsLabelKey(key.TextOr(""))) {
     context.Error(key, "BadName", Format("{} is no key of a taint", Quote(Clip(key.TextOr(""), 80))));
   }
@@ -148,11 +151,11 @@ void CheckRequest(Context& context, const Node& request) {
 // `exactly` or `firstAvailable`, and in v1beta1 a class in the place of `exactly`.
 void CheckChoice(Context& context, const Node& request) {
   const Node exactly = context.IsV1Beta1() ? request.Field("deviceClassName") : request.Field("exactly");
-  const Node first = request.Field("firstAvailable");
+  const bool first = !request.Field("firstAvailable").Items().empty();
   const std::string one = context.IsV1Beta1() ? "deviceClassName" : "exactly";
-  if (exactly.exists() && first.exists()) {
+  if (exactly.exists() && first) {
     context.Error(request, "OneOf", Format("has both {} and firstAvailable", one), {.advice = "choose one of them"});
-  } else if (!exactly.exists() && first.Items().empty()) {
+  } else if (!exactly.exists() && !first) {
     context.Error(request, "OneOf", Format("has neither {} nor firstAvailable", one), {.advice = "choose one of them"});
   }
 }
@@ -188,6 +191,7 @@ std::vector<AskedRequest> RequestsOf(const Node& spec, bool is_v1beta1) {
 }
 
 void CheckRequests(Context& context, const Node& requests) {
+  if (requests.Items().empty()) context.Warn(requests, "MissingField", "asks for no device");
   std::set<std::string> names;
   std::int64_t devices = 0;
   for (const Node& request : requests.Items()) {

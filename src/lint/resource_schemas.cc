@@ -132,18 +132,19 @@ constexpr std::array kSpecHints{Hint{"spec", "a claim has spec.devices; spec.spe
 template <const Schema& kRequestSchema>
 constexpr Schema kSpec{kSpecFields<kRequestSchema>, kSpecHints};
 
-template <const Schema& kSpecSchema>
-constexpr std::array kObjectFields{Field{"apiVersion", Shape::kText, nullptr, true},
-                                   Field{"kind", Shape::kText, nullptr, true},
-                                   Field{"metadata", Shape::kObject, &kMetadata, true},
-                                   Field{"spec", Shape::kObject, &kSpecSchema, true}, Field{"status", Shape::kAny}};
+// A claim or class without a spec is taken, and asks for nothing or holds everything. Names: CheckMetadata().
+template <const Schema& kSpecSchema, bool kNeedsSpec = false>
+constexpr std::array kObjectFields{
+    Field{"apiVersion", Shape::kText, nullptr, true}, Field{"kind", Shape::kText, nullptr, true},
+    Field{"metadata", Shape::kObject, &kMetadata}, Field{"spec", Shape::kObject, &kSpecSchema, kNeedsSpec},
+    Field{"status", Shape::kAny}};
 
 constexpr std::array kTemplateMetadataFields{Field{"labels", Shape::kMap}, Field{"annotations", Shape::kMap},
                                              Field{"creationTimestamp", Shape::kAny}};
 constexpr Schema kTemplateMetadata{kTemplateMetadataFields};
 template <const Schema& kRequestSchema>
 constexpr std::array kTemplateSpecFields{Field{"metadata", Shape::kObject, &kTemplateMetadata},
-                                         Field{"spec", Shape::kObject, &kSpec<kRequestSchema>, true}};
+                                         Field{"spec", Shape::kObject, &kSpec<kRequestSchema>}};
 constexpr std::array kTemplateSpecHints{Hint{"devices", "a template has spec.spec.devices"}};
 template <const Schema& kRequestSchema>
 constexpr Schema kTemplateSpec{kTemplateSpecFields<kRequestSchema>, kTemplateSpecHints};
@@ -223,7 +224,7 @@ constexpr Schema kFlatClaimSchema{kObjectFields<kSpec<kFlatRequest>>};
 constexpr Schema kTemplateSchema{kObjectFields<kTemplateSpec<kRequest>>};
 constexpr Schema kFlatTemplateSchema{kObjectFields<kTemplateSpec<kFlatRequest>>};
 constexpr Schema kClassSchema{kObjectFields<kClassSpec>};
-constexpr Schema kSliceSchema{kObjectFields<kSliceSpec>};
+constexpr Schema kSliceSchema{kObjectFields<kSliceSpec, true>};
 constexpr Schema kPodClaimSchema{kPodClaimFields, kPodClaimHints};
 constexpr Schema kContainerClaimSchema{kContainerClaimFields, kContainerClaimHints};
 

@@ -11,6 +11,8 @@
 namespace tessera::lint {
 
 void CheckMetadata(Context& context);
+// Of the object, or those that a template gives to its claims.
+void CheckLabels(Context& context, const Node& metadata);
 
 // spec of a claim, or spec.spec of a template.
 void CheckClaimSpec(Context& context, const Node& spec);

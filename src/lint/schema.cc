@@ -39,7 +39,7 @@ bool HasShape(const json::Value& value, Shape shape) {
     case Shape::kText:
       return value.is_string();
     case Shape::kInteger:
-      return value.is_int64();
+      return Node(&value, "").integer().has_value();
     case Shape::kBool:
       return value.is_bool();
     case Shape::kQuantity:
@@ -56,7 +56,7 @@ bool HasShape(const json::Value& value, Shape shape) {
 
 bool ExpectShape(Context& context, const Node& node, Shape shape) {
   if (HasShape(*node.value(), shape)) return true;
-  const bool quoted = node.value()->is_number() && shape == Shape::kText;
+  const bool quoted = (node.value()->is_number() || node.value()->is_bool()) && shape == Shape::kText;
   context.Error(node, "WrongType", Format("expected {}, found {}", Wanted(shape), json::Describe(*node.value())),
                 {.advice = quoted ? "put it in quotes" : ""});
   return false;

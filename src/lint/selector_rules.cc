@@ -20,8 +20,14 @@ cel::Environment ServerEnvironment(const Context& context) {
 // The scheduler's, which evaluates it.
 cel::Environment SchedulerEnvironment(const Context& context) { return {.release = context.options.release}; }
 
-// A line to paste over the one that holds the expression.
-std::string AsLine(const std::string& expression) {
+// What to paste over the line, or the lines, that hold the expression.
+std::string ToPaste(std::string_view expression) {
+  expression = Trim(expression);
+  if (expression.contains('\n')) {
+    std::string block = "expression: |-";
+    for (const std::string_view line : Split(expression, '\n')) block += Format("\n  {}", line);
+    return block;
+  }
   json::Object line;
   line.emplace("expression", expression);
   return std::string(Trim(json::PrintYaml(json::Value(std::move(line)))));
@@ -35,7 +41,7 @@ void CheckSelector(Context& context, const Node& node, std::string_view driver) 
   auto correction = Correct(*expression, driver);
   if (correction && !cel::Compile(correction->expression, environment)) correction.reset();
   const std::string reasons = correction ? Join(correction->reasons, "; ") : "";
-  const std::string fix = correction ? AsLine(correction->expression) : "";
+  const std::string fix = correction ? ToPaste(correction->expression) : "";
   if (!compiled) {
     const Error& error = compiled.error();
     context.Error(node, error.code(), error.message(), {.advice = correction ? reasons : error.advice(), .fix = fix});
@@ -48,7 +54,13 @@ void CheckSelector(Context& context, const Node& node, std::string_view driver) 
 std::string ToText(const cel::Reference& reference) { return Format("{}/{}", reference.domain, reference.id); }
 
 std::string Suggestion(const cel::Reference& reference, const std::vector<const LiveDevice*>& devices) {
+  cel::Reference other = reference;
+  other.is_capacity = !reference.is_capacity;
   for (const LiveDevice* const device : devices) {
+    if (cel::Has(device->facts, other)) {
+      return Format("they have it as {}: device.{}['{}'].{}", other.is_capacity ? "a capacity" : "an attribute",
+                    other.is_capacity ? "capacity" : "attributes", other.domain, other.id);
+    }
     if (auto near = cel::Suggest(device->facts, reference); !near.empty()) return near;
   }
   return {};

@@ -60,6 +60,24 @@ TEST(LintCommand, ReadsTheManifestsOfADirectoryTogether) {
   EXPECT_THAT(result.out, HasSubstr("0 errors, 0 warnings, 0 notes in 2 objects"));
 }
 
+TEST(LintCommand, ADirectoryWithoutManifestsIsAnError) {
+  const TempDir dir = TempDir::Create("lint-test").value();
+  const Outcome result = RunProgram("tessera", {"lint", dir.path().string()});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("error [NoManifests]"));
+}
+
+TEST(LintCommand, WhatIsPastedForABlockIsABlock) {
+  const Outcome result =
+      RunProgram("tessera", {"lint", "-"},
+                 Claim("|\n              device.capacity['memory'].compareTo(quantity('20Gi')) >= 0 &&\n"
+                       "              device.driver == 'gpu.nvidia.com'"));
+  EXPECT_THAT(result.out,
+              HasSubstr("    expression: |-\n"
+                        "      device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('20Gi')) >= 0 &&\n"
+                        "      device.driver == 'gpu.nvidia.com'\n"));
+}
+
 TEST(LintCommand, AFileThatCannotBeReadIsAnErrorAndTheOthersAreChecked) {
   const TempDir dir = TempDir::Create("lint-test").value();
   ASSERT_TRUE(ReplaceFile(dir.path() / "chart.yaml", "name: {{ .Values.name }}\n").has_value());

@@ -59,6 +59,11 @@ Input ReadAll(const std::vector<std::string>& names) {
     std::error_code error;
     const auto files = fs::is_directory(name, error) ? FilesIn(name) : std::vector{name};
     for (const std::string& file : files) ReadOne(file, input);
+    if (files.empty()) {
+      input.unreadable.push_back(lint::Unreadable(
+          {.file = name}, {ErrorKind::kPermanentConfig, "NoManifests", "no .yaml, .yml or .json file in this directory",
+                           "directories below it are not looked into; name them"}));
+    }
   }
   return input;
 }

@@ -17,6 +17,7 @@ from harness.lifecycle import Running
 from harness.places import PROGRAMS, TOP
 
 CASES = sorted((TOP / "tests/lint/cases").glob("*.yaml"))
+LONG = {"server_rules"}  # 150 documents, a call of kubectl each.
 OURS = {"BadDeviceConfig", "ConfigKindMismatch"}  # What the driver refuses, and not the server.
 
 
@@ -88,7 +89,9 @@ def judged(cluster: Running, namespace: Kubectl, case: Path) -> Iterator[list[Ju
         cluster.kubectl.delete("namespace", each["metadata"]["name"])  # To its end: the next run makes it again.
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
+@pytest.mark.parametrize(
+    "case", [pytest.param(each, id=each.stem, marks=[pytest.mark.long] * (each.stem in LONG)) for each in CASES]
+)
 def test_the_server_refuses_what_lint_calls_an_error_and_takes_the_rest(namespace: Kubectl, judged: list[Judged]) -> None:
     differences = []
     for one in judged:

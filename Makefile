@@ -10,11 +10,12 @@ K8S    ?=
 NODES  ?= dgx-h100 dgx-a100-mig
 E2E    ?=
 BENCH  ?=
+FUZZ   ?=
 cluster := PYTHONPATH=tests/cluster PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m harness
 space  := $(subst ,, )
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check chart-test install lint format format-check bench bench-alloc bench-health bench-cluster image image-test cluster cluster-down e2e clean help
+.PHONY: all demo test check chart-test install lint format format-check fuzz bench bench-alloc bench-health bench-cluster image image-test cluster cluster-down e2e clean help
 
 all: ## Build the release programs into build/bin
 	@tools/setup build
@@ -55,6 +56,10 @@ format: ## Format all sources in place
 format-check: ## Fail when a source is not formatted
 	@tools/setup quality
 	@git ls-files '*.h' '*.cc' | xargs clang-format-19 --dry-run -Werror
+
+fuzz: ## Fuzz what strangers' bytes reach (FUZZ_SECONDS=600 each, FUZZ="yaml semver")
+	@tools/setup build test quality
+	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),600) tools/fuzz $(FUZZ)
 
 bench: ## Measure; results also as build/bench/*.json
 	@tools/setup build

@@ -146,7 +146,7 @@ struct Metadata {
 };
 template <class F>
 void Describe(F& f, Metadata& m) {
-  f.Required("name", m.name);
+  f.Optional("name", m.name);  // One that is not created yet has a generateName.
 }
 
 struct SliceObject {

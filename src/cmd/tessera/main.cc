@@ -12,6 +12,8 @@
 #include "base/version.h"
 #include "cmd/tessera/devices.h"
 #include "cmd/tessera/exit_codes.h"
+#include "cmd/tessera/lint.h"
+#include "lint/options.h"
 #include "nvml/host.h"
 
 namespace tessera::cmd {
@@ -27,6 +29,15 @@ constexpr const char* kDevicesExamples = R"(Examples:
   tessera devices --history                    how the devices of finished claims were when these ended
 
 Exit codes: 0 fine, 1 no driver or another problem, 2 usage, 4 some device could not be read.)";
+
+constexpr const char* kLintExamples = R"(Examples:
+  tessera lint claim.yaml pod.yaml             against the API's rules, CEL and our configs
+  tessera lint --k8s 1.35 manifests/           all manifests of a directory, for that release
+  kubectl get resourceslices -o yaml | tessera lint --slices - claim.yaml
+                                               and against the devices of the cluster
+  helm template CHART | tessera lint -
+
+Exit codes: 0 no errors, 1 errors found, 2 usage.)";
 
 std::string DefaultNodeName() {
   if (const char* name = std::getenv("NODE_NAME"); name != nullptr && *name != '\0') return name;
@@ -80,6 +91,27 @@ void AddDevices(CLI::App& app, DevicesOptions& options) {
       ->excludes(history);
 }
 
+void AddLint(CLI::App& app, LintOptions& options) {
+  CLI::App* command = app.add_subcommand("lint", "Check claims, templates, classes, pods and workloads in files");
+  command->footer(kLintExamples);
+  command->add_option("FILE", options.files, "Manifests; a directory, or - for standard input")->required();
+  command->add_option("--k8s", options.release, "The release of Kubernetes: 1.34 to 1.37")
+      ->type_name("RELEASE")
+      ->capture_default_str()
+      ->check(CLI::Validator(
+          [](const std::string& release) {
+            return lint::ParseRelease(release) ? "" : release + " is not one of 1.34, 1.35, 1.36, 1.37";
+          },
+          ""));
+  command->add_option("--slices", options.slices, "Also match selectors with the devices of these ResourceSlices")
+      ->type_name("FILE");
+  command
+      ->add_option_function<std::string>(
+          "-o,--output", [&](const std::string& format) { options.as_json = format == "json"; }, "text or json")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"text", "json"}));
+}
+
 int Main(int argc, char** argv) {
   CLI::App app{"Tessera: NVIDIA GPUs for Kubernetes, and for the people who run them"};
   app.set_version_flag("--version", std::string("tessera ") + std::string(kVersion));
@@ -93,6 +125,8 @@ int Main(int argc, char** argv) {
       ->check(CLI::IsMember({"text", "json"}));
   DevicesOptions devices;
   AddDevices(app, devices);
+  LintOptions lint_options;
+  AddLint(app, lint_options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -100,6 +134,7 @@ int Main(int argc, char** argv) {
   }
   ::signal(SIGCHLD, SIG_DFL);  // Ignored by some parents; then nobody could tell how a child ended.
   log::Configure({.format = format == "json" ? log::Format::kJson : log::Format::kText, .verbosity = verbosity});
+  if (app.got_subcommand("lint")) return RunLint(lint_options);
   if (devices.history && devices.view.format == inspect::DevicesFormat::kSlices) {
     std::fputs("tessera: --history has no -o slices\n", stderr);
     return kExitUsage;

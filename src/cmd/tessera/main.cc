@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "cmd/tessera/devices.h"
 #include "cmd/tessera/exit_codes.h"
+#include "cmd/tessera/explain.h"
 #include "nvml/host.h"
 
 namespace tessera::cmd {
@@ -80,6 +81,8 @@ int Main(int argc, char** argv) {
       ->check(CLI::IsMember({"text", "json"}));
   DevicesOptions devices;
   AddDevices(app, devices);
+  ExplainOptions explain;
+  AddExplain(app, explain);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -87,6 +90,7 @@ int Main(int argc, char** argv) {
   }
   ::signal(SIGCHLD, SIG_DFL);  // Ignored by some parents; then nobody could tell how a child ended.
   log::Configure({.format = format == "json" ? log::Format::kJson : log::Format::kText, .verbosity = verbosity});
+  if (app.got_subcommand("explain")) return RunExplain(explain);
   if (devices.view.node_name.empty()) devices.view.node_name = DefaultNodeName();
   devices.view.color = ::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
   return RunDevices(std::move(devices));

@@ -1,0 +1,50 @@
+// inspect/explain.h: why a claim or a pod gets no devices, and what would have to change. Start here.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "inspect/explain_changes.h"
+#include "inspect/explain_nodes.h"
+#include "inspect/explain_proof.h"
+#include "inspect/explain_subject.h"
+#include "manifests/objects.h"
+
+namespace tessera::inspect {
+
+// What somebody last said about preparing the devices: an Event, or a condition in status.devices.
+struct PrepareNews {
+  std::string about;  // "pod default/a", "claim default/a".
+  std::string who;    // "kubelet on node-a", "gpu.nvidia.com".
+  std::string when;   // RFC 3339; empty for conditions.
+  std::int64_t count = 1;
+  std::string text;  // "FailedPrepareDynamicResources: …", "gpu-0 Ready=False: …".
+};
+
+struct Placement {
+  std::string claim, request, driver, pool, device;
+};
+
+struct Explanation {
+  Target target;
+  ClusterFacts cluster;
+  Proof proof;
+  std::vector<ClaimProgress> claims;
+  std::size_t nodes = 0;  // On which the pod may run, as far as labels decide.
+  bool fits = false;
+  std::string node;  // Where, and with which devices, when something was to be allocated.
+  std::vector<Placement> devices;
+  std::string scheduler_says;     // The message of the pod's PodScheduled condition.
+  std::string stopped_by;         // The error that stops the scheduler, wherever it looks; empty: none.
+  std::vector<NodeGroup> groups;  // When it does not fit.
+  Remedies remedies;
+  std::vector<PrepareNews> news;  // The latest first.
+  std::vector<std::string> notes;
+};
+
+// NoSuchObject when the target is not among the objects.
+Result<Explanation> Explain(const manifests::Objects& objects, const Target& target, const ClusterFacts& cluster);
+
+}  // namespace tessera::inspect

@@ -1,0 +1,276 @@
+#include "inspect/explain_changes.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "base/text.h"
+#include "cel/conjuncts.h"
+
+namespace tessera::inspect {
+namespace {
+
+constexpr std::size_t kShown = 5;
+constexpr std::size_t kMaxHolders = 50;
+constexpr std::size_t kMaxPairs = 300;
+// Devices looked at, over all attempts: about a second.
+constexpr std::size_t kBudget = 10'000'000;
+
+struct Change {
+  std::string text;
+  std::function<void(Situation&)> make;
+  std::string family = {};  // Of changes of one family only the first that helps is of interest.
+};
+
+using Changes = std::vector<Change>;
+
+// One way to satisfy a request, by number, so that it is found again in a copy.
+struct Place {
+  std::size_t claim = 0, request = 0;
+  std::optional<std::size_t> alternative;  // Of firstAvailable.
+
+  api::DeviceRequest& In(Situation& situation) const {
+    api::ClaimRequest& at = situation.claims[claim].spec.requests[request];
+    return alternative ? at.first_available[*alternative] : *at.exactly;
+  }
+};
+
+struct Named {
+  Place place;
+  const api::DeviceRequest* request;
+  std::string name;  // "request gpus", "request gpus/large of claim default/a".
+};
+
+std::vector<Named> AllRequests(const Situation& situation) {
+  std::vector<Named> all;
+  for (std::size_t c = 0; c < situation.claims.size(); ++c) {
+    const alloc::Claim& claim = situation.claims[c];
+    const std::string of = situation.claims.size() > 1 ? Format(" of claim {}", api::ToText(claim.ref)) : "";
+    for (std::size_t r = 0; r < claim.spec.requests.size(); ++r) {
+      const api::ClaimRequest& request = claim.spec.requests[r];
+      if (request.exactly) {
+        all.push_back({{c, r, std::nullopt}, &*request.exactly, Format("request {}{}", request.name, of)});
+      }
+      for (std::size_t a = 0; a < request.first_available.size(); ++a) {
+        const api::DeviceRequest& sub = request.first_available[a];
+        all.push_back({{c, r, a}, &sub, Format("request {}/{}{}", request.name, sub.name, of)});
+      }
+    }
+  }
+  return all;
+}
+
+// ---- The kinds of change, from the smallest to the largest.
+
+void AddClasses(const Situation& situation, const Named& named, Changes& changes) {
+  if (situation.classes.contains(named.request->device_class)) return;
+  std::vector<std::string_view> names;
+  for (const auto& [name, one] : situation.classes) names.push_back(name);
+  const auto near = NearMatch(named.request->device_class, names);
+  if (!near) return;
+  changes.push_back({Format("name class {} instead of {} in {}", *near, named.request->device_class, named.name),
+                     [place = named.place, name = std::string(*near)](Situation& changed) {
+                       place.In(changed).device_class = name;
+                     }});
+}
+
+void AddPools(const Situation& situation, Changes& changes) {
+  std::map<std::pair<std::string, std::string>, std::pair<std::int64_t, std::int64_t>> newest;  // Generation, slices.
+  for (const api::ResourceSlice& slice : *situation.slices) {
+    auto& [generation, count] = newest[{slice.driver, slice.pool_name}];
+    if (slice.pool_generation > generation) {
+      generation = slice.pool_generation;
+      count = 0;
+    }
+    if (slice.pool_generation == generation) ++count;
+  }
+  for (const auto& [pool, known] : newest) {
+    const auto [driver, name] = pool;
+    const auto [generation, count] = known;
+    const auto incomplete = [&](const api::ResourceSlice& slice) {
+      return slice.driver == driver && slice.pool_name == name && slice.pool_generation == generation &&
+             slice.pool_slice_count != count;
+    };
+    if (std::ranges::none_of(*situation.slices, incomplete)) continue;
+    changes.push_back({Format("the driver publishes the missing slices of pool {}/{}", driver, name),
+                       [driver, name, generation, count](Situation& changed) {
+                         std::vector<api::ResourceSlice> slices = *changed.slices;
+                         for (api::ResourceSlice& slice : slices) {
+                           const bool same = slice.driver == driver && slice.pool_name == name;
+                           if (same && slice.pool_generation == generation) slice.pool_slice_count = count;
+                         }
+                         changed.inventory = std::make_shared<const alloc::Inventory>(std::move(slices));
+                       }});
+  }
+}
+
+void AddTolerations(const Situation& situation, const Named& named, Changes& changes) {
+  std::set<std::tuple<std::string, std::string, std::string>> taints;
+  for (const api::ResourceSlice& slice : *situation.slices) {
+    for (const api::Device& device : slice.devices) {
+      if (const api::Taint* taint = alloc::FirstUntolerated(device, *named.request, situation.rules)) {
+        taints.emplace(taint->key, taint->value, taint->effect);
+      }
+    }
+  }
+  for (const auto& [key, value, effect] : taints) {
+    changes.push_back({Format("tolerate the taint {}={}:{} in {}", key, value, effect, named.name),
+                       [place = named.place, key, value, effect](Situation& changed) {
+                         place.In(changed).tolerations.push_back(
+                             {.key = key, .op = "Equal", .value = value, .effect = effect, .toleration_seconds = {}});
+                       }});
+  }
+}
+
+void AddSelectors(const Named& named, Changes& changes) {
+  for (std::size_t s = 0; s < named.request->selectors.size(); ++s) {
+    const std::string text = named.request->selectors[s].cel.value_or("");
+    const std::vector<std::string_view> parts = cel::Conjuncts(text);
+    for (std::size_t dropped = 0; dropped < parts.size(); ++dropped) {
+      std::vector<std::string_view> rest = parts;
+      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(dropped));
+      const std::string left = rest.empty() ? "true" : cel::JoinConjuncts(rest);
+      changes.push_back(
+          {Format("drop {} from {}", parts[dropped], named.name),
+           [place = named.place, s, left](Situation& changed) { place.In(changed).selectors[s].cel = left; }});
+    }
+  }
+}
+
+void AddCapacities(const Named& named, Changes& changes) {
+  if (!named.request->capacity) return;
+  for (const auto& [capacity, amount] : *named.request->capacity) {
+    changes.push_back(
+        {Format("do not ask for {} of capacity {} in {}", amount.ToString(), capacity, named.name),
+         [place = named.place, capacity](Situation& changed) { place.In(changed).capacity->erase(capacity); }});
+  }
+}
+
+void AddConstraints(const Situation& situation, Changes& changes) {
+  for (std::size_t c = 0; c < situation.claims.size(); ++c) {
+    const auto& constraints = situation.claims[c].spec.constraints;
+    for (std::size_t i = 0; i < constraints.size(); ++i) {
+      const bool match = constraints[i].match_attribute.has_value();
+      const std::string attribute =
+          match ? *constraints[i].match_attribute : constraints[i].distinct_attribute.value_or("");
+      changes.push_back(
+          {Format("drop the constraint {} {} from claim {}", match ? "matchAttribute" : "distinctAttribute", attribute,
+                  api::ToText(situation.claims[c].ref)),
+           // No request has an empty name, so it covers none. The others keep their numbers.
+           [c, i](Situation& changed) { changed.claims[c].spec.constraints[i].requests = {""}; }});
+    }
+  }
+}
+
+// From one less downwards; the first that fits is the smallest change of its kind.
+void AddCounts(const Named& named, Changes& changes) {
+  if (named.request->allocation_mode != "ExactCount") return;
+  for (std::int64_t count = std::min<std::int64_t>(named.request->count, 33) - 1; count > 0; --count) {
+    changes.push_back({Format("ask for {} instead of {} in {}", count, named.request->count, named.name),
+                       [place = named.place, count](Situation& changed) { place.In(changed).count = count; },
+                       "count of " + named.name});
+  }
+}
+
+void AddHolders(const Situation& situation, Changes& changes, bool& tried_all) {
+  for (std::size_t h = 0; h < situation.holders.size(); ++h) {
+    if (h == kMaxHolders) {
+      tried_all = false;
+      return;
+    }
+    const Holder& holder = situation.holders[h];
+    const std::string pods =
+        holder.pods.empty() ? "which no pod uses" : Format("used by pod {}", Join(holder.pods, ", "));
+    changes.push_back({Format("free what claim {} holds ({})", api::ToText(holder.claim), pods),
+                       [h](Situation& changed) { changed.holders[h].results.clear(); }});
+  }
+}
+
+Changes AllChanges(const Situation& situation, bool& tried_all) {
+  Changes changes;
+  const std::vector<Named> requests = AllRequests(situation);
+  for (const Named& named : requests) AddClasses(situation, named, changes);
+  AddPools(situation, changes);
+  for (const Named& named : requests) AddTolerations(situation, named, changes);
+  for (const Named& named : requests) AddSelectors(named, changes);
+  for (const Named& named : requests) AddCapacities(named, changes);
+  AddConstraints(situation, changes);
+  for (const Named& named : requests) AddCounts(named, changes);
+  AddHolders(situation, changes, tried_all);
+  return changes;
+}
+
+// Tries changes as long as the budget lasts.
+class Trial {
+ public:
+  Trial(const Situation& situation, cel::SelectorCache& selectors)
+      : situation_(situation), selectors_(selectors), price_(DevicesToLookAt(situation)) {}
+
+  bool Affordable() const { return spent_ + price_ <= kBudget; }
+
+  // The node on which it fits then.
+  std::optional<std::string> Try(std::initializer_list<const Change*> changes) {
+    spent_ += price_;
+    Situation changed = situation_;
+    for (const Change* change : changes) change->make(changed);
+    return Replay(changed, selectors_).Ask().node;
+  }
+
+ private:
+  const Situation& situation_;
+  cel::SelectorCache& selectors_;
+  const std::size_t price_;
+  std::size_t spent_ = 0;
+};
+
+// Each change by itself, until there are enough.
+void TrySingles(const Changes& changes, Trial& trial, Remedies& remedies) {
+  std::set<std::string> families;
+  for (const Change& change : changes) {
+    if (remedies.found.size() == kShown) return;
+    if (!change.family.empty() && families.contains(change.family)) continue;
+    if (!trial.Affordable()) {
+      remedies.tried_all = false;
+      return;
+    }
+    const auto node = trial.Try({&change});
+    if (!node) continue;
+    remedies.found.push_back({.text = change.text, .node = *node});
+    if (!change.family.empty()) families.insert(change.family);
+  }
+}
+
+// The first two that are enough together.
+void TryPairs(const Changes& changes, Trial& trial, Remedies& remedies) {
+  std::size_t pairs = 0;
+  for (std::size_t a = 0; a < changes.size(); ++a) {
+    for (std::size_t b = a + 1; b < changes.size(); ++b) {
+      if (!changes[a].family.empty() && changes[a].family == changes[b].family) continue;
+      if (pairs++ == kMaxPairs || !trial.Affordable()) {
+        remedies.tried_all = false;
+        return;
+      }
+      const auto node = trial.Try({&changes[a], &changes[b]});
+      if (!node) continue;
+      remedies.found.push_back({.text = Format("{}, and {}", changes[a].text, changes[b].text), .node = *node});
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+Remedies FindRemedies(const Situation& situation, cel::SelectorCache& selectors) {
+  Remedies remedies;
+  const Changes changes = AllChanges(situation, remedies.tried_all);
+  Trial trial(situation, selectors);
+  TrySingles(changes, trial, remedies);
+  if (remedies.found.empty()) TryPairs(changes, trial, remedies);
+  return remedies;
+}
+
+}  // namespace tessera::inspect

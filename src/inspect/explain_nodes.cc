@@ -1,0 +1,203 @@
+#include "inspect/explain_nodes.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/text.h"
+#include "inspect/explain_selectors.h"
+#include "inspect/explain_together.h"
+
+namespace tessera::inspect {
+namespace {
+
+constexpr std::size_t kSeenKept = 3;
+
+using HolderNames = std::map<std::tuple<std::string, std::string, std::string>, std::string>;
+
+HolderNames NamesOf(const std::vector<Holder>& holders) {
+  HolderNames names;
+  for (const Holder& holder : holders) {
+    const std::string pods = holder.pods.empty() ? "" : Format(" (pod {})", Join(holder.pods, ", "));
+    for (const api::AllocationResult& result : holder.results) {
+      if (result.admin_access) continue;
+      names.emplace(std::tuple(result.driver, result.pool, result.device), api::ToText(holder.claim) + pods);
+    }
+  }
+  return names;
+}
+
+// A verdict as a reason that many devices share, and what is this device's own in it.
+struct Said {
+  std::string kind, text, seen;
+};
+
+class Speaker {
+ public:
+  Speaker(const Situation& situation, cel::SelectorCache& selectors)
+      : holders_(NamesOf(situation.holders)), selectors_(selectors) {}
+
+  Said Say(const alloc::RequestVerdict& request, const alloc::DeviceVerdict& verdict) {
+    switch (verdict.obstacle) {
+      case alloc::Obstacle::kHeld:
+        return {.kind = "held", .text = "allocated to another claim", .seen = HolderOf(verdict)};
+      case alloc::Obstacle::kSelector:
+        return SaySelector(request, verdict);
+      case alloc::Obstacle::kFault:
+        return {.kind = "fault", .text = "the scheduler stops with an error here", .seen = verdict.detail};
+      case alloc::Obstacle::kCapacity:
+        return {.kind = "capacity", .text = verdict.detail, .seen = ""};
+      case alloc::Obstacle::kCounters:
+        return {.kind = "counters", .text = "its pool has not enough counters left", .seen = verdict.detail};
+      case alloc::Obstacle::kTaint:
+        return {.kind = "taint", .text = verdict.detail, .seen = ""};
+      default:
+        return {.kind = "attribute", .text = Format("a constraint needs an attribute: {}", verdict.detail), .seen = ""};
+    }
+  }
+
+ private:
+  std::string HolderOf(const alloc::DeviceVerdict& verdict) const {
+    const auto found = holders_.find(std::tuple(verdict.driver, verdict.pool, verdict.device));
+    return found == holders_.end() ? "" : found->second;
+  }
+
+  Said SaySelector(const alloc::RequestVerdict& request, const alloc::DeviceVerdict& verdict) {
+    const FalsePart part = FindFalsePart(*request.device_class, *request.asked, *verdict.facts, selectors_);
+    if (part.owner.empty()) return {.kind = "node", .text = "this node does not reach it", .seen = ""};
+    return {.kind = "selector", .text = Format("{}: {} is false", part.owner, part.part), .seen = part.found};
+  }
+
+  const HolderNames holders_;
+  cel::SelectorCache& selectors_;
+};
+
+class ReasonList {
+ public:
+  void Add(const alloc::DeviceVerdict& device, Said said) {
+    Entry& entry = entries_[{said.kind, said.text}];
+    entry.devices.push_back(Format("{}/{}/{}", device.driver, device.pool, device.device));
+    if (!said.seen.empty()) entry.seen.insert(std::move(said.seen));
+  }
+
+  std::vector<Reason> Take() const {
+    std::vector<Reason> reasons;
+    for (const auto& [key, entry] : entries_) {
+      Reason& added = reasons.emplace_back(key.first, key.second, entry.devices);
+      added.more_seen = entry.seen.size() > kSeenKept;
+      for (const std::string& one : entry.seen) {
+        if (added.seen.size() < kSeenKept) added.seen.push_back(one);
+      }
+    }
+    std::ranges::stable_sort(reasons, std::greater(), [](const Reason& reason) { return reason.devices.size(); });
+    return reasons;
+  }
+
+ private:
+  struct Entry {
+    std::vector<std::string> devices;
+    std::set<std::string> seen;
+  };
+  std::map<std::pair<std::string, std::string>, Entry> entries_;
+};
+
+RequestReport ReportRequest(const alloc::RequestVerdict& verdict, Speaker& speaker) {
+  const bool all = verdict.asked->allocation_mode == "All";
+  RequestReport report{.claim = api::ToText(verdict.claim),
+                       .request = verdict.request,
+                       .wanted = all ? "all" : Format("{}", verdict.asked->count),
+                       .devices = verdict.devices.size()};
+  ReasonList reasons;
+  for (const alloc::DeviceVerdict& device : verdict.devices) {
+    if (device.obstacle == alloc::Obstacle::kNone) {
+      ++report.usable;
+    } else {
+      reasons.Add(device, speaker.Say(verdict, device));
+    }
+  }
+  report.reasons = reasons.Take();
+  return report;
+}
+
+std::vector<std::string> PoolFaults(const alloc::Explanation& explanation) {
+  std::vector<std::string> faults;
+  for (const alloc::PoolVerdict& pool : explanation.pools) {
+    if (pool.state == alloc::PoolState::kUsable) continue;
+    const std::string_view state = pool.state == alloc::PoolState::kIncomplete ? "incomplete" : "invalid";
+    faults.push_back(Format("pool {}/{} is {}: {}", pool.driver, pool.pool, state, pool.reason));
+  }
+  return faults;
+}
+
+NodeGroup ReportNode(const Situation& situation, const alloc::Node& node, const Replay& replay, Speaker& speaker) {
+  NodeGroup group{.nodes = {node.name}};
+  const auto explanation = replay.Explain(node);
+  if (!explanation.has_value()) {
+    group.error = explanation.error().Text();
+    return group;
+  }
+  group.pools = PoolFaults(*explanation);
+  for (const alloc::RequestVerdict& request : explanation->requests) {
+    group.requests.push_back(ReportRequest(request, speaker));
+  }
+  group.together = WhyNotTogether(situation, *explanation);
+  return group;
+}
+
+// What must be the same for two nodes to be told in one breath. Holders and values may differ, and so may the names of
+// pools: a node's own is named after it.
+std::string LikenessOf(const NodeGroup& group) {
+  std::string likeness = Format("{}|{}", group.error, group.pools.size());
+  for (const RequestReport& request : group.requests) {
+    likeness += Format("|{} {} {}/{}", request.claim, request.request, request.usable, request.devices);
+    for (const Reason& reason : request.reasons) {
+      likeness += Format("|{} {} {}", reason.kind, reason.text, reason.devices.size());
+    }
+  }
+  for (const std::string& line : group.together) likeness += "|" + line;
+  return likeness;
+}
+
+void Merge(NodeGroup& into, const NodeGroup& from) {
+  into.nodes.push_back(from.nodes.front());
+  for (std::size_t r = 0; r < into.requests.size(); ++r) {
+    for (std::size_t i = 0; i < into.requests[r].reasons.size(); ++i) {
+      Reason& reason = into.requests[r].reasons[i];
+      const Reason& other = from.requests[r].reasons[i];
+      reason.devices.insert(reason.devices.end(), other.devices.begin(), other.devices.end());
+      for (const std::string& one : other.seen) {
+        if (std::ranges::find(reason.seen, one) != reason.seen.end()) continue;
+        if (reason.seen.size() < kSeenKept) {
+          reason.seen.push_back(one);
+        } else {
+          reason.more_seen = true;
+        }
+      }
+      reason.more_seen = reason.more_seen || other.more_seen;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<NodeGroup> GroupNodes(const Situation& situation, cel::SelectorCache& selectors) {
+  const Replay replay(situation, selectors);
+  Speaker speaker(situation, selectors);
+  std::vector<NodeGroup> groups;
+  std::map<std::string, std::size_t> known;
+  for (const alloc::Node& node : situation.nodes) {
+    NodeGroup report = ReportNode(situation, node, replay, speaker);
+    const auto [place, added] = known.emplace(LikenessOf(report), groups.size());
+    if (added) {
+      groups.push_back(std::move(report));
+    } else {
+      Merge(groups[place->second], report);
+    }
+  }
+  std::ranges::stable_sort(groups, std::greater(), [](const NodeGroup& group) { return group.nodes.size(); });
+  return groups;
+}
+
+}  // namespace tessera::inspect

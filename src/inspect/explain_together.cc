@@ -1,0 +1,142 @@
+#include "inspect/explain_together.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <variant>
+
+#include "alloc/constraints.h"
+#include "base/text.h"
+
+namespace tessera::inspect {
+namespace {
+
+using Requests = std::vector<const alloc::RequestVerdict*>;
+
+std::size_t Usable(const alloc::RequestVerdict& request) {
+  return static_cast<std::size_t>(
+      std::ranges::count(request.devices, alloc::Obstacle::kNone, &alloc::DeviceVerdict::obstacle));
+}
+
+// Mode All wants those that match; one that is ruled out is too few.
+bool HasEnough(const alloc::RequestVerdict& request) {
+  if (request.asked->allocation_mode == "All") return Usable(request) > 0;
+  return Usable(request) >= static_cast<std::size_t>(std::max<std::int64_t>(request.asked->count, 0));
+}
+
+// Whether each main request has enough devices in itself or in one of its alternatives.
+bool EachHasEnough(const alloc::Explanation& explanation) {
+  std::map<std::pair<std::string, std::string_view>, bool> enough;
+  for (const alloc::RequestVerdict& request : explanation.requests) {
+    enough[{api::ToText(request.claim), api::MainRequest(request.request)}] |= HasEnough(request);
+  }
+  return std::ranges::all_of(enough, [](const auto& one) { return one.second; });
+}
+
+struct Printer {
+  std::string operator()(std::int64_t value) const { return Format("{}", value); }
+  std::string operator()(bool value) const { return value ? "true" : "false"; }
+  std::string operator()(const std::string& value) const { return value; }
+  std::string operator()(const api::Version& value) const { return value.text; }
+  template <class T>
+  std::string operator()(const std::vector<T>&) const {
+    return "a list";
+  }
+};
+
+// The attribute by its full name or, in the driver's own domain, by its id; as alloc/constraints.h has it.
+const api::Attribute* Find(const alloc::DeviceVerdict& verdict, const alloc::AttributeName& name) {
+  const auto& attributes = verdict.published->attributes;
+  if (const auto full = attributes.find(name.full); full != attributes.end()) return &full->second;
+  if (name.domain != verdict.driver) return nullptr;
+  const auto own = attributes.find(name.id);
+  return own != attributes.end() ? &own->second : nullptr;
+}
+
+// "pci0000:00 ×2, pci0000:80 ×2": the values of usable devices, the most frequent first.
+std::string Values(const Requests& requests, const std::string& attribute) {
+  constexpr std::size_t kShown = 6;
+  const alloc::AttributeName name(attribute);
+  std::map<std::string, std::set<std::tuple<std::string, std::string, std::string>>> devices;
+  for (const alloc::RequestVerdict* request : requests) {
+    for (const alloc::DeviceVerdict& verdict : request->devices) {
+      if (verdict.obstacle != alloc::Obstacle::kNone) continue;
+      const api::Attribute* value = Find(verdict, name);
+      if (value != nullptr)
+        devices[std::visit(Printer{}, *value)].emplace(verdict.driver, verdict.pool, verdict.device);
+    }
+  }
+  std::vector<std::pair<std::size_t, std::string>> counts;
+  for (const auto& [value, which] : devices) counts.emplace_back(which.size(), value);
+  std::ranges::stable_sort(counts, std::greater(), &std::pair<std::size_t, std::string>::first);
+  std::vector<std::string> texts;
+  for (const auto& [count, value] : counts) {
+    if (texts.size() < kShown) texts.push_back(Format("{} ×{}", value, count));
+  }
+  if (counts.size() > kShown) texts.push_back(Format("{} other values", counts.size() - kShown));
+  return Join(texts, ", ");
+}
+
+bool Covers(const api::Constraint& constraint, const alloc::RequestVerdict& request) {
+  if (constraint.requests.empty()) return true;
+  return std::ranges::any_of(constraint.requests, [&](const std::string& name) {
+    return name == request.request || name == api::MainRequest(request.request);
+  });
+}
+
+std::string DescribeConstraint(const api::Constraint& constraint, const Requests& covered) {
+  std::int64_t wanted = 0;
+  for (const alloc::RequestVerdict* request : covered) {
+    if (!request->request.contains('/')) wanted += request->asked->count;
+  }
+  const bool match = constraint.match_attribute.has_value();
+  const std::string& attribute = match ? *constraint.match_attribute : *constraint.distinct_attribute;
+  const std::string many = wanted > 0 ? Format("{} devices", wanted) : "all devices";
+  return Format("{} {}: {} must have {}; usable devices have {}", match ? "matchAttribute" : "distinctAttribute",
+                attribute, many, match ? "one value" : "different values", Values(covered, attribute));
+}
+
+void AddConstraints(const Situation& situation, const alloc::Explanation& explanation,
+                    std::vector<std::string>& lines) {
+  for (const alloc::Claim& claim : situation.claims) {
+    for (const api::Constraint& constraint : claim.spec.constraints) {
+      if (!constraint.match_attribute && !constraint.distinct_attribute) continue;
+      Requests covered;
+      for (const alloc::RequestVerdict& request : explanation.requests) {
+        if (request.claim == claim.ref && Covers(constraint, request)) covered.push_back(&request);
+      }
+      lines.push_back(DescribeConstraint(constraint, covered));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> WhyNotTogether(const Situation& situation, const alloc::Explanation& explanation) {
+  if (!EachHasEnough(explanation)) return {};
+  std::vector<std::string> lines;
+  AddConstraints(situation, explanation, lines);
+  std::int64_t wanted = 0;
+  std::set<std::tuple<std::string_view, std::string_view, std::string_view>> usable;
+  bool counters = false;
+  for (const alloc::RequestVerdict& request : explanation.requests) {
+    if (!request.request.contains('/') && !request.asked->admin_access.value_or(false)) wanted += request.asked->count;
+    for (const alloc::DeviceVerdict& verdict : request.devices) {
+      if (verdict.obstacle != alloc::Obstacle::kNone) continue;
+      usable.emplace(verdict.driver, verdict.pool, verdict.device);
+      counters = counters || !verdict.published->consumes_counters.empty();
+    }
+  }
+  if (std::cmp_greater(wanted, usable.size())) {
+    lines.push_back(Format("the requests want {} devices together, and {} are usable", wanted, usable.size()));
+  } else if (counters) {
+    lines.push_back("each device would do, but together they take more of their pool's counters than there are");
+  }
+  if (lines.empty()) lines.emplace_back("each request has enough devices, but the requests want the same ones");
+  return lines;
+}
+
+}  // namespace tessera::inspect

@@ -1,0 +1,250 @@
+#include "inspect/explain_view.h"
+
+#include "base/text.h"
+
+namespace tessera::inspect {
+namespace {
+
+constexpr std::size_t kGroupsShown = 5;
+constexpr std::size_t kReasonsShown = 4;
+constexpr std::size_t kNewsShown = 6;
+constexpr std::size_t kLineWidth = 240;
+
+class Screen {
+ public:
+  void Line(int indent, std::string_view text) {
+    std::string flat(text);
+    for (char& c : flat) {
+      if (c == '\n' || c == '\r' || c == '\t') c = ' ';
+    }
+    const std::string_view clipped = Clip(flat, kLineWidth);
+    text_.append(static_cast<std::size_t>(indent), ' ').append(clipped);
+    text_ += clipped.size() < flat.size() ? "…\n" : "\n";
+  }
+  void Gap() { text_ += '\n'; }
+  std::string Take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+std::string Nodes(std::size_t count) { return count == 1 ? "1 node" : Format("{} nodes", count); }
+
+// "fits: node-a has …", "does not fit on any of 8 nodes".
+std::string Verdict(const Explanation& e) {
+  if (e.fits && e.node.empty()) return e.claims.empty() ? "needs no devices" : "has its devices";
+  if (e.fits) return Format("fits on {}", e.node);
+  for (const ClaimProgress& claim : e.claims) {
+    if (claim.blocks) return "waits for something else than devices";
+  }
+  return e.stopped_by.empty() ? Format("does not fit on any of {}", Nodes(e.nodes))
+                              : "stops the scheduler with an error";
+}
+
+void PrintClaims(const Explanation& e, Screen& screen) {
+  for (const ClaimProgress& claim : e.claims) {
+    const std::string as = claim.as.empty() ? "" : Format("{}: ", claim.as);
+    screen.Line(2, Format("{}claim {}: {}", as, claim.claim, claim.state));
+  }
+  if (!e.scheduler_says.empty()) screen.Line(2, Format("the scheduler says: {}", e.scheduler_says));
+}
+
+std::string NodeNames(const std::vector<std::string>& nodes) {
+  if (nodes.size() == 1) return nodes.front();
+  if (nodes.size() == 2) return Format("{} and {}", nodes[0], nodes[1]);
+  return Format("{} … {} ({})", nodes.front(), nodes.back(), Nodes(nodes.size()));
+}
+
+// "gpu-0, gpu-1" of one node, where they are few; otherwise how many on each.
+std::string DeviceNames(const Reason& reason, std::size_t nodes) {
+  constexpr std::size_t kNamed = 4;
+  if (nodes > 1 || reason.devices.size() > kNamed) return Format("{} devices", reason.devices.size() / nodes);
+  std::vector<std::string> names;
+  for (const std::string& device : reason.devices) names.push_back(device.substr(device.rfind('/') + 1));
+  return Join(names, ", ");
+}
+
+void PrintReason(const Reason& reason, std::size_t nodes, Screen& screen) {
+  std::string line = Format("{}: {}", DeviceNames(reason, nodes), reason.text);
+  if (!reason.seen.empty()) line += Format(" [{}{}]", Join(reason.seen, "; "), reason.more_seen ? "; …" : "");
+  screen.Line(6, line);
+}
+
+void PrintRequest(const RequestReport& request, std::size_t nodes, bool name_claim, Screen& screen) {
+  const std::string claim = name_claim ? Format("claim {}, ", request.claim) : "";
+  screen.Line(4, Format("{}request {}: wants {}, {} of {} devices usable", claim, request.request, request.wanted,
+                        request.usable, request.devices));
+  for (std::size_t i = 0; i < request.reasons.size(); ++i) {
+    if (i == kReasonsShown) {
+      screen.Line(6, Format("and {} more reasons", request.reasons.size() - i));
+      return;
+    }
+    PrintReason(request.reasons[i], nodes, screen);
+  }
+}
+
+void PrintGroup(const NodeGroup& group, bool name_claims, Screen& screen) {
+  screen.Line(2, NodeNames(group.nodes));
+  if (!group.error.empty()) screen.Line(4, group.error);
+  for (const std::string& pool : group.pools) screen.Line(4, pool);
+  for (const RequestReport& request : group.requests) PrintRequest(request, group.nodes.size(), name_claims, screen);
+  for (const std::string& line : group.together) screen.Line(4, line);
+}
+
+void PrintGroups(const Explanation& e, Screen& screen) {
+  if (e.groups.empty()) return;
+  screen.Gap();
+  std::size_t open = 0;
+  for (const ClaimProgress& claim : e.claims) open += claim.state == "needs devices" ? 1 : 0;
+  for (std::size_t i = 0; i < e.groups.size(); ++i) {
+    if (i < kGroupsShown) {
+      PrintGroup(e.groups[i], open > 1, screen);
+      continue;
+    }
+    std::size_t rest = 0;
+    for (std::size_t j = i; j < e.groups.size(); ++j) rest += e.groups[j].nodes.size();
+    screen.Line(2, Format("and {} in {} more groups; -o json has them all", Nodes(rest), e.groups.size() - i));
+    break;
+  }
+}
+
+void PrintRemedies(const Explanation& e, Screen& screen) {
+  if (e.fits || (e.groups.empty() && e.stopped_by.empty())) return;
+  screen.Gap();
+  if (e.remedies.found.empty()) {
+    screen.Line(
+        0, e.remedies.tried_all ? "No one or two changes make it fit." : "No change was found; not all were tried.");
+    return;
+  }
+  screen.Line(0, "Smallest change:");
+  for (std::size_t i = 0; i < e.remedies.found.size(); ++i) {
+    if (i == 1) screen.Line(0, "Others, each enough by itself:");
+    screen.Line(2, Format("{}: then it fits on {}", e.remedies.found[i].text, e.remedies.found[i].node));
+  }
+}
+
+void PrintNews(const Explanation& e, Screen& screen) {
+  if (e.news.empty()) return;
+  screen.Gap();
+  screen.Line(0, "Last heard of preparing:");
+  for (std::size_t i = 0; i < e.news.size() && i < kNewsShown; ++i) {
+    const PrepareNews& news = e.news[i];
+    const std::string when = news.when.empty() ? "" : Format(", {}", news.when);
+    const std::string times = news.count > 1 ? Format(", {} times", news.count) : "";
+    screen.Line(2, Format("{}, {}{}{}: {}", news.about, news.who, when, times, news.text));
+  }
+}
+
+void PrintBasis(const Explanation& e, Screen& screen) {
+  screen.Gap();
+  const std::string where = e.cluster.server.empty() ? "files" : e.cluster.server;
+  screen.Line(0, Format("Kubernetes {} ({}); gates: {}", e.cluster.version.empty() ? "unknown" : e.cluster.version,
+                        where, e.proof.gates));
+  for (const std::string& why : e.proof.not_proven) screen.Line(0, Format("not proven here: {}", why));
+  for (const std::string& gap : e.cluster.gaps) screen.Line(0, Format("could not be read: {}", gap));
+  for (const std::string& note : e.notes) screen.Line(0, Format("note: {}", note));
+}
+
+json::Array Strings(const std::vector<std::string>& texts) { return json::Array(texts.begin(), texts.end()); }
+
+json::Value ToJson(const RequestReport& request) {
+  json::Array reasons;
+  for (const Reason& reason : request.reasons) {
+    reasons.push_back({{"kind", reason.kind},
+                       {"text", reason.text},
+                       {"devices", Strings(reason.devices)},
+                       {"seen", Strings(reason.seen)},
+                       {"moreSeen", reason.more_seen}});
+  }
+  return {{"claim", request.claim},   {"request", request.request}, {"wanted", request.wanted},
+          {"usable", request.usable}, {"devices", request.devices}, {"reasons", std::move(reasons)}};
+}
+
+json::Value ToJson(const NodeGroup& group) {
+  json::Array requests;
+  for (const RequestReport& request : group.requests) requests.push_back(ToJson(request));
+  return {{"nodes", Strings(group.nodes)},
+          {"error", group.error},
+          {"pools", Strings(group.pools)},
+          {"requests", std::move(requests)},
+          {"together", Strings(group.together)}};
+}
+
+json::Value ClusterToJson(const Explanation& e) {
+  json::Value gates;
+  if (e.cluster.gates) {
+    json::Object& known = gates.emplace_object();
+    for (const auto& [name, on] : *e.cluster.gates) {
+      if (name.starts_with("DRA") || name == "DynamicResourceAllocation") known.emplace(name, on);
+    }
+  }
+  return {{"server", e.cluster.server},
+          {"version", e.cluster.version},
+          {"gates", std::move(gates)},
+          {"rulesOf", e.proof.release},
+          {"notProven", Strings(e.proof.not_proven)},
+          {"gaps", Strings(e.cluster.gaps)}};
+}
+
+template <class T, class ToValue>
+json::Array Array(const std::vector<T>& items, const ToValue& to_value) {
+  json::Array array;
+  for (const T& item : items) array.push_back(to_value(item));
+  return array;
+}
+
+}  // namespace
+
+std::string ToText(const Explanation& e) {
+  Screen screen;
+  screen.Line(0, Format("{} {}", ToText(e.target), Verdict(e)));
+  PrintClaims(e, screen);
+  for (const Placement& device : e.devices) {
+    screen.Line(2, Format("{} {}: {}/{}/{}", device.claim, device.request, device.driver, device.pool, device.device));
+  }
+  if (!e.stopped_by.empty()) screen.Line(2, e.stopped_by);
+  PrintGroups(e, screen);
+  PrintRemedies(e, screen);
+  PrintNews(e, screen);
+  PrintBasis(e, screen);
+  return screen.Take();
+}
+
+json::Value ToJson(const Explanation& e) {
+  return {{"target", ToText(e.target)},
+          {"fits", e.fits},
+          {"node", e.node},
+          {"nodes", e.nodes},
+          {"claims", Array(e.claims,
+                           [](const ClaimProgress& c) {
+                             return json::Value{
+                                 {"claim", c.claim}, {"as", c.as}, {"state", c.state}, {"blocks", c.blocks}};
+                           })},
+          {"devices", Array(e.devices,
+                            [](const Placement& p) {
+                              return json::Value{{"claim", p.claim},
+                                                 {"request", p.request},
+                                                 {"driver", p.driver},
+                                                 {"pool", p.pool},
+                                                 {"device", p.device}};
+                            })},
+          {"schedulerSays", e.scheduler_says},
+          {"stoppedBy", e.stopped_by},
+          {"groups", Array(e.groups, [](const NodeGroup& group) { return ToJson(group); })},
+          {"changes",
+           Array(e.remedies.found,
+                 [](const Remedy& remedy) { return json::Value{{"text", remedy.text}, {"node", remedy.node}}; })},
+          {"triedAllChanges", e.remedies.tried_all},
+          {"prepare", Array(e.news,
+                            [](const PrepareNews& news) {
+                              return json::Value{{"about", news.about},
+                                                 {"who", news.who},
+                                                 {"when", news.when},
+                                                 {"count", news.count},
+                                                 {"text", news.text}};
+                            })},
+          {"cluster", ClusterToJson(e)},
+          {"notes", Strings(e.notes)}};
+}
+
+}  // namespace tessera::inspect

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 
@@ -24,6 +25,7 @@ constexpr const char* kDevicesExamples = R"(Examples:
   tessera devices --driver-root /run/nvidia/driver
   tessera devices --simulate dgx-h100          a simulated machine (tessera-sim profiles lists them)
   tessera devices --record machine.json        everything that was read, for a bug report
+  tessera devices --history                    how the devices of finished claims were when these ended
 
 Exit codes: 0 fine, 1 no driver or another problem, 2 usage, 4 some device could not be read.)";
 
@@ -66,6 +68,17 @@ void AddDevices(CLI::App& app, DevicesOptions& options) {
       ->excludes(root)
       ->excludes(sysfs)
       ->excludes(simulate);
+  CLI::Option* history =
+      devices->add_flag("--history", options.history, "Show how the devices of finished claims were instead");
+  history->excludes(root)->excludes(sysfs)->excludes(simulate);
+  devices
+      ->add_option(
+          "--plugin-dir", options.plugin_dir,
+          "The kubelet plugin's directory: health, --history; default: /var/lib/kubelet/plugins/gpu.nvidia.com")
+      ->type_name("DIR");
+  devices->add_option("--verdicts-dir", options.verdicts_dir, "Its --health-verdicts-dir, where it has one")
+      ->type_name("DIR")
+      ->excludes(history);
 }
 
 int Main(int argc, char** argv) {
@@ -91,6 +104,10 @@ int Main(int argc, char** argv) {
   ::signal(SIGCHLD, SIG_DFL);  // Ignored by some parents; then nobody could tell how a child ended.
   log::Configure({.format = format == "json" ? log::Format::kJson : log::Format::kText, .verbosity = verbosity});
   if (app.got_subcommand("explain")) return RunExplain(explain);
+  if (devices.history && devices.view.format == inspect::DevicesFormat::kSlices) {
+    std::fputs("tessera: --history has no -o slices\n", stderr);
+    return kExitUsage;
+  }
   if (devices.view.node_name.empty()) devices.view.node_name = DefaultNodeName();
   devices.view.color = ::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
   return RunDevices(std::move(devices));

@@ -36,8 +36,9 @@ target_compile_definitions(tessera_options INTERFACE
   $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>
   $<$<CONFIG:Dev>:_GLIBCXX_ASSERTIONS>)
 target_link_options(tessera_options INTERFACE
-  -Wl,--gc-sections -Wl,-z,relro,-z,now -Wl,--as-needed -Wl,-z,pack-relative-relocs
-  $<$<CONFIG:Release>:-Wl,-s>)
+  -Wl,--gc-sections -Wl,-z,relro,-z,now -Wl,--as-needed
+  # Debian 12's mold packs them without naming GLIBC_ABI_DT_RELR, and glibc refuses to load that.
+  $<$<CONFIG:Release>:-Wl,-s,-z,pack-relative-relocs>)
 
 find_program(MOLD mold)
 if(MOLD AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")

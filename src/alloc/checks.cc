@@ -8,13 +8,6 @@
 namespace tessera::alloc {
 namespace {
 
-bool Tolerates(const api::Toleration& toleration, const api::Taint& taint) {
-  if (!toleration.effect.empty() && toleration.effect != taint.effect) return false;
-  if (!toleration.key.empty() && toleration.key != taint.key) return false;
-  if (toleration.op == "Exists") return true;
-  return (toleration.op.empty() || toleration.op == "Equal") && toleration.value == taint.value;
-}
-
 const CounterTake* FirstMissing(const PoolSet& pools, const Candidate& candidate) {
   const Pool& pool = pools.pools[candidate.pool];
   for (const CounterTake& take : pools.TakesOf(candidate)) {
@@ -71,6 +64,13 @@ bool CountersPaid(const Candidate& candidate, const Rules& rules) {
 
 const Amounts* TakenOf(const Candidate& candidate) {
   return candidate.use != nullptr && candidate.use->counts_capacity ? &candidate.use->consumed : nullptr;
+}
+
+bool Tolerates(const api::Toleration& toleration, const api::Taint& taint) {
+  if (!toleration.effect.empty() && toleration.effect != taint.effect) return false;
+  if (!toleration.key.empty() && toleration.key != taint.key) return false;
+  if (toleration.op == "Exists") return true;
+  return (toleration.op.empty() || toleration.op == "Equal") && toleration.value == taint.value;
 }
 
 const api::Taint* FirstUntolerated(const api::Device& device, const api::DeviceRequest& request, const Rules& rules) {

@@ -54,18 +54,18 @@ UnknownName Describe(std::string_view text, const Reference& reference, const De
   for (const DeviceFacts* device : all) {
     if (KnowsDomain(*device, reference.domain)) concerned.push_back(device);
   }
-  const bool domain_known = !concerned.empty();
-  unknown.devices = domain_known ? concerned.size() : all.size();
-  const Names names = NamesOf(domain_known ? concerned : all, reference.is_capacity);
+  unknown.domain_known = !concerned.empty();
+  unknown.devices = unknown.domain_known ? concerned.size() : all.size();
+  const Names names = NamesOf(unknown.domain_known ? concerned : all, reference.is_capacity);
   std::vector<std::string_view> candidates;
   for (const auto& [domain, id] : names) {
-    if (domain_known && domain == reference.domain) candidates.push_back(id);
-    if (!domain_known && id == reference.id) candidates.push_back(domain);
+    if (unknown.domain_known && domain == reference.domain) candidates.push_back(id);
+    if (!unknown.domain_known && id == reference.id) candidates.push_back(domain);
   }
-  const auto near = NearMatch(domain_known ? reference.id : reference.domain, candidates);
+  const auto near = NearMatch(unknown.domain_known ? reference.id : reference.domain, candidates);
   if (!near) return unknown;
   unknown.near = *near;
-  if (domain_known) {
+  if (unknown.domain_known) {
     unknown.respelled = Replace(text, reference.offset, reference.id, *near);
   } else if (const std::size_t at = DomainOffset(text, reference); at != std::string_view::npos) {
     unknown.respelled = Replace(text, at, reference.domain, *near);
@@ -75,8 +75,7 @@ UnknownName Describe(std::string_view text, const Reference& reference, const De
 
 }  // namespace
 
-std::vector<UnknownName> FindUnknownNames(const DeviceSelector& selector,
-                                          std::span<const DeviceFacts* const> devices) {
+std::vector<UnknownName> FindUnknownNames(const DeviceSelector& selector, std::span<const DeviceFacts* const> devices) {
   std::vector<UnknownName> unknown;
   const Devices all(devices.begin(), devices.end());
   if (all.empty()) return unknown;

@@ -13,9 +13,10 @@ namespace tessera::cel {
 
 struct UnknownName {
   Reference reference;
-  std::size_t devices = 0;  // That were asked: those with something in the domain or, when there are none, all.
-  std::string near;         // An id or, when no device knows the domain, a domain; empty: nothing is near.
-  std::string respelled;    // The expression with the near name in its place; empty without one.
+  bool domain_known = false;  // Some device has something in the domain.
+  std::size_t devices = 0;    // That were asked: those with something in the domain or, when there are none, all.
+  std::string near;           // An id or, when the domain is not known, a domain; empty: nothing is near.
+  std::string respelled;      // The expression with the near name in its place; empty without one.
 };
 
 // In the order of the text. None when there are no devices: nothing is known then.

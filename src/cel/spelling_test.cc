@@ -50,7 +50,8 @@ TEST(Spelling, ANearNameIsPutInItsPlace) {
 }
 
 TEST(Spelling, SaysWhereItStandsAndHowManyDevicesWereAsked) {
-  constexpr std::string_view kText = "device.driver == 'a' &&\n  device.attributes['gpu.nvidia.com'].productname == 'X'";
+  constexpr std::string_view kText =
+      "device.driver == 'a' &&\n  device.attributes['gpu.nvidia.com'].productname == 'X'";
   EXPECT_EQ(Render(kText, UnknownIn(kText).at(0)),
             "ERROR: <input>:2:38: device.attributes['gpu.nvidia.com'].productname: no such attribute on any of 2 "
             "devices; did you mean productName?\n"

@@ -97,8 +97,12 @@ void AddReasons(const Situation& situation, const Answer& answer, cel::SelectorC
   if (const auto missing = MissingClasses(situation); !missing.empty()) {
     out.stopped_by = Join(missing, "; ");
   } else {
-    if (answer.fatal) out.stopped_by = Format("on node {}: {}", answer.fatal_node, answer.fatal->Text());
+    if (answer.fatal) {
+      out.stopped_by = Format("on node {}: {}", answer.fatal_node, answer.fatal->message());
+      out.stopped_advice = answer.fatal->advice();
+    }
     out.groups = GroupNodes(situation, selectors);
+    out.misspellings = FindMisspellings(situation, selectors);
   }
   if (answer.undecided)
     out.notes.emplace_back("on some nodes the search was given up; kube-scheduler gives up after 10 s");

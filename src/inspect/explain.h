@@ -9,6 +9,7 @@
 #include "inspect/explain_changes.h"
 #include "inspect/explain_nodes.h"
 #include "inspect/explain_proof.h"
+#include "inspect/explain_spelling.h"
 #include "inspect/explain_subject.h"
 #include "manifests/objects.h"
 
@@ -32,13 +33,15 @@ struct Explanation {
   ClusterFacts cluster;
   Proof proof;
   std::vector<ClaimProgress> claims;
-  std::size_t nodes = 0;  // On which the pod may run, as far as labels decide.
+  std::size_t nodes = 0;  // On which the pod may run, as far as labels and taints decide.
   bool fits = false;
   std::string node;  // Where, and with which devices, when something was to be allocated.
   std::vector<Placement> devices;
-  std::string scheduler_says;     // The message of the pod's PodScheduled condition.
-  std::string stopped_by;         // The error that stops the scheduler, wherever it looks; empty: none.
-  std::vector<NodeGroup> groups;  // When it does not fit.
+  std::string scheduler_says;             // The message of the pod's PodScheduled condition.
+  std::string stopped_by;                 // The error that stops the scheduler, wherever it looks; empty: none …
+  std::string stopped_advice;             // … and what to do about it, where that is known.
+  std::vector<Misspelling> misspellings;  // When it does not fit: names in selectors that no device has.
+  std::vector<NodeGroup> groups;          // When it does not fit.
   Remedies remedies;
   std::vector<PrepareNews> news;  // The latest first.
   std::vector<std::string> notes;

@@ -4,12 +4,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
 
 #include "base/text.h"
 #include "cel/conjuncts.h"
+#include "inspect/explain_requests.h"
+#include "inspect/explain_spelling.h"
 
 namespace tessera::inspect {
 namespace {
@@ -28,45 +31,9 @@ struct Change {
 
 using Changes = std::vector<Change>;
 
-// One way to satisfy a request, by number, so that it is found again in a copy.
-struct Place {
-  std::size_t claim = 0, request = 0;
-  std::optional<std::size_t> alternative;  // Of firstAvailable.
-
-  api::DeviceRequest& In(Situation& situation) const {
-    api::ClaimRequest& at = situation.claims[claim].spec.requests[request];
-    return alternative ? at.first_available[*alternative] : *at.exactly;
-  }
-};
-
-struct Named {
-  Place place;
-  const api::DeviceRequest* request;
-  std::string name;  // "request gpus", "request gpus/large of claim default/a".
-};
-
-std::vector<Named> AllRequests(const Situation& situation) {
-  std::vector<Named> all;
-  for (std::size_t c = 0; c < situation.claims.size(); ++c) {
-    const alloc::Claim& claim = situation.claims[c];
-    const std::string of = situation.claims.size() > 1 ? Format(" of claim {}", api::ToText(claim.ref)) : "";
-    for (std::size_t r = 0; r < claim.spec.requests.size(); ++r) {
-      const api::ClaimRequest& request = claim.spec.requests[r];
-      if (request.exactly) {
-        all.push_back({{c, r, std::nullopt}, &*request.exactly, Format("request {}{}", request.name, of)});
-      }
-      for (std::size_t a = 0; a < request.first_available.size(); ++a) {
-        const api::DeviceRequest& sub = request.first_available[a];
-        all.push_back({{c, r, a}, &sub, Format("request {}/{}{}", request.name, sub.name, of)});
-      }
-    }
-  }
-  return all;
-}
-
 // ---- The kinds of change, from the smallest to the largest.
 
-void AddClasses(const Situation& situation, const Named& named, Changes& changes) {
+void AddClasses(const Situation& situation, const NamedRequest& named, Changes& changes) {
   if (situation.classes.contains(named.request->device_class)) return;
   std::vector<std::string_view> names;
   for (const auto& [name, one] : situation.classes) names.push_back(name);
@@ -76,6 +43,21 @@ void AddClasses(const Situation& situation, const Named& named, Changes& changes
                      [place = named.place, name = std::string(*near)](Situation& changed) {
                        place.In(changed).device_class = name;
                      }});
+}
+
+void AddSpellings(const Situation& situation, cel::SelectorCache& selectors, Changes& changes) {
+  for (const Misspelling& one : FindMisspellings(situation, selectors)) {
+    if (one.unknown.respelled.empty()) continue;
+    const cel::Reference& written = one.unknown.reference;
+    changes.push_back({Format("write {} instead of {} in selector {} of {}", one.unknown.near,
+                              one.unknown.domain_known ? written.id : written.domain, one.selector, one.owner),
+                       [one](Situation& changed) {
+                         auto& list = one.device_class.empty()
+                                          ? one.place.In(changed).selectors
+                                          : changed.classes.find(one.device_class)->second.selectors;
+                         list[one.selector].cel = one.unknown.respelled;
+                       }});
+  }
 }
 
 void AddPools(const Situation& situation, Changes& changes) {
@@ -108,7 +90,7 @@ void AddPools(const Situation& situation, Changes& changes) {
   }
 }
 
-void AddTolerations(const Situation& situation, const Named& named, Changes& changes) {
+void AddTolerations(const Situation& situation, const NamedRequest& named, Changes& changes) {
   std::set<std::tuple<std::string, std::string, std::string>> taints;
   for (const api::ResourceSlice& slice : *situation.slices) {
     for (const api::Device& device : slice.devices) {
@@ -118,7 +100,7 @@ void AddTolerations(const Situation& situation, const Named& named, Changes& cha
     }
   }
   for (const auto& [key, value, effect] : taints) {
-    changes.push_back({Format("tolerate the taint {}={}:{} in {}", key, value, effect, named.name),
+    changes.push_back({Format("lift the taint {}={}:{}, or tolerate it in {}", key, value, effect, named.name),
                        [place = named.place, key, value, effect](Situation& changed) {
                          place.In(changed).tolerations.push_back(
                              {.key = key, .op = "Equal", .value = value, .effect = effect, .toleration_seconds = {}});
@@ -126,7 +108,7 @@ void AddTolerations(const Situation& situation, const Named& named, Changes& cha
   }
 }
 
-void AddSelectors(const Named& named, Changes& changes) {
+void AddSelectors(const NamedRequest& named, Changes& changes) {
   for (std::size_t s = 0; s < named.request->selectors.size(); ++s) {
     const std::string text = named.request->selectors[s].cel.value_or("");
     const std::vector<std::string_view> parts = cel::Conjuncts(text);
@@ -141,7 +123,25 @@ void AddSelectors(const Named& named, Changes& changes) {
   }
 }
 
-void AddCapacities(const Named& named, Changes& changes) {
+// Nodes that nothing else bars become nodes like the others.
+void AddNodes(const Situation& situation, Changes& changes) {
+  std::set<std::string> remedies;
+  for (const BarredNode& barred : situation.barred) {
+    for (const Bar& bar : barred.by) remedies.insert(bar.remedy);
+  }
+  remedies.erase("");
+  for (const std::string& remedy : remedies) {
+    changes.push_back({remedy, [remedy](Situation& changed) {
+                         std::erase_if(changed.barred, [&](BarredNode& node) {
+                           std::erase_if(node.by, [&](const Bar& bar) { return bar.remedy == remedy; });
+                           if (node.by.empty()) changed.nodes.push_back(node.node);
+                           return node.by.empty();
+                         });
+                       }});
+  }
+}
+
+void AddCapacities(const NamedRequest& named, Changes& changes) {
   if (!named.request->capacity) return;
   for (const auto& [capacity, amount] : *named.request->capacity) {
     changes.push_back(
@@ -167,7 +167,7 @@ void AddConstraints(const Situation& situation, Changes& changes) {
 }
 
 // From one less downwards; the first that fits is the smallest change of its kind.
-void AddCounts(const Named& named, Changes& changes) {
+void AddCounts(const NamedRequest& named, Changes& changes) {
   if (named.request->allocation_mode != "ExactCount") return;
   for (std::int64_t count = std::min<std::int64_t>(named.request->count, 33) - 1; count > 0; --count) {
     changes.push_back({Format("ask for {} instead of {} in {}", count, named.request->count, named.name),
@@ -176,12 +176,16 @@ void AddCounts(const Named& named, Changes& changes) {
   }
 }
 
+// Those that no pod uses come first.
 void AddHolders(const Situation& situation, Changes& changes, bool& tried_all) {
-  for (std::size_t h = 0; h < situation.holders.size(); ++h) {
-    if (h == kMaxHolders) {
-      tried_all = false;
-      return;
-    }
+  std::vector<std::size_t> order(situation.holders.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_partition(order, [&](std::size_t h) { return situation.holders[h].pods.empty(); });
+  if (order.size() > kMaxHolders) {
+    order.resize(kMaxHolders);
+    tried_all = false;
+  }
+  for (const std::size_t h : order) {
     const Holder& holder = situation.holders[h];
     const std::string pods =
         holder.pods.empty() ? "which no pod uses" : Format("used by pod {}", Join(holder.pods, ", "));
@@ -190,16 +194,18 @@ void AddHolders(const Situation& situation, Changes& changes, bool& tried_all) {
   }
 }
 
-Changes AllChanges(const Situation& situation, bool& tried_all) {
+Changes AllChanges(const Situation& situation, cel::SelectorCache& selectors, bool& tried_all) {
   Changes changes;
-  const std::vector<Named> requests = AllRequests(situation);
-  for (const Named& named : requests) AddClasses(situation, named, changes);
+  const std::vector<NamedRequest> requests = AllRequests(situation);
+  for (const NamedRequest& named : requests) AddClasses(situation, named, changes);
+  AddSpellings(situation, selectors, changes);
   AddPools(situation, changes);
-  for (const Named& named : requests) AddTolerations(situation, named, changes);
-  for (const Named& named : requests) AddSelectors(named, changes);
-  for (const Named& named : requests) AddCapacities(named, changes);
+  AddNodes(situation, changes);
+  for (const NamedRequest& named : requests) AddTolerations(situation, named, changes);
+  for (const NamedRequest& named : requests) AddSelectors(named, changes);
+  for (const NamedRequest& named : requests) AddCapacities(named, changes);
   AddConstraints(situation, changes);
-  for (const Named& named : requests) AddCounts(named, changes);
+  for (const NamedRequest& named : requests) AddCounts(named, changes);
   AddHolders(situation, changes, tried_all);
   return changes;
 }
@@ -266,7 +272,7 @@ void TryPairs(const Changes& changes, Trial& trial, Remedies& remedies) {
 
 Remedies FindRemedies(const Situation& situation, cel::SelectorCache& selectors) {
   Remedies remedies;
-  const Changes changes = AllChanges(situation, remedies.tried_all);
+  const Changes changes = AllChanges(situation, selectors, remedies.tried_all);
   Trial trial(situation, selectors);
   TrySingles(changes, trial, remedies);
   if (remedies.found.empty()) TryPairs(changes, trial, remedies);

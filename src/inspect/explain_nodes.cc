@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
 
+#include "alloc/checks.h"
 #include "base/text.h"
 #include "inspect/explain_selectors.h"
 #include "inspect/explain_together.h"
@@ -20,7 +22,7 @@ using HolderNames = std::map<std::tuple<std::string, std::string, std::string>, 
 HolderNames NamesOf(const std::vector<Holder>& holders) {
   HolderNames names;
   for (const Holder& holder : holders) {
-    const std::string pods = holder.pods.empty() ? "" : Format(" (pod {})", Join(holder.pods, ", "));
+    const std::string pods = holder.pods.empty() ? " (no pod)" : Format(" (pod {})", Join(holder.pods, ", "));
     for (const api::AllocationResult& result : holder.results) {
       if (result.admin_access) continue;
       names.emplace(std::tuple(result.driver, result.pool, result.device), api::ToText(holder.claim) + pods);
@@ -37,7 +39,7 @@ struct Said {
 class Speaker {
  public:
   Speaker(const Situation& situation, cel::SelectorCache& selectors)
-      : holders_(NamesOf(situation.holders)), selectors_(selectors) {}
+      : situation_(situation), holders_(NamesOf(situation.holders)), selectors_(selectors) {}
 
   Said Say(const alloc::RequestVerdict& request, const alloc::DeviceVerdict& verdict) {
     switch (verdict.obstacle) {
@@ -46,13 +48,13 @@ class Speaker {
       case alloc::Obstacle::kSelector:
         return SaySelector(request, verdict);
       case alloc::Obstacle::kFault:
-        return {.kind = "fault", .text = "the scheduler stops with an error here", .seen = verdict.detail};
+        return SayFault(request, verdict);
       case alloc::Obstacle::kCapacity:
         return {.kind = "capacity", .text = verdict.detail, .seen = ""};
       case alloc::Obstacle::kCounters:
         return {.kind = "counters", .text = "its pool has not enough counters left", .seen = verdict.detail};
       case alloc::Obstacle::kTaint:
-        return {.kind = "taint", .text = verdict.detail, .seen = ""};
+        return {.kind = "taint", .text = verdict.detail, .seen = RuleBehind(request, verdict)};
       default:
         return {.kind = "attribute", .text = Format("a constraint needs an attribute: {}", verdict.detail), .seen = ""};
     }
@@ -70,6 +72,23 @@ class Speaker {
     return {.kind = "selector", .text = Format("{}: {} is false", part.owner, part.part), .seen = part.found};
   }
 
+  Said SayFault(const alloc::RequestVerdict& request, const alloc::DeviceVerdict& verdict) {
+    const FalsePart part = FindFalsePart(*request.device_class, *request.asked, *verdict.facts, selectors_);
+    if (part.fault.empty()) return {.kind = "fault", .text = verdict.detail, .seen = ""};
+    return {.kind = "fault", .text = Format("{}: {} fails: {}", part.owner, part.part, part.fault), .seen = ""};
+  }
+
+  // The DeviceTaintRule that the taint comes from, if any.
+  std::string RuleBehind(const alloc::RequestVerdict& request, const alloc::DeviceVerdict& verdict) const {
+    const api::Taint* taint = alloc::FirstUntolerated(*verdict.published, *request.asked, situation_.rules);
+    for (const manifests::TaintRule& rule : situation_.taint_rules) {
+      if (taint == nullptr || rule.taint != *taint) continue;
+      if (Selects(rule, verdict.driver, verdict.pool, verdict.device)) return Format("DeviceTaintRule {}", rule.name);
+    }
+    return {};
+  }
+
+  const Situation& situation_;
   const HolderNames holders_;
   cel::SelectorCache& selectors_;
 };
@@ -180,6 +199,18 @@ void Merge(NodeGroup& into, const NodeGroup& from) {
   }
 }
 
+std::vector<NodeGroup> GroupBarred(const Situation& situation) {
+  std::map<std::vector<std::string>, std::vector<std::string>> by_bars;
+  for (const BarredNode& barred : situation.barred) {
+    std::vector<std::string> bars;
+    for (const Bar& bar : barred.by) bars.push_back(bar.text);
+    by_bars[bars].push_back(barred.node.name);
+  }
+  std::vector<NodeGroup> groups;
+  for (const auto& [bars, nodes] : by_bars) groups.push_back({.nodes = nodes, .bars = bars});
+  return groups;
+}
+
 }  // namespace
 
 std::vector<NodeGroup> GroupNodes(const Situation& situation, cel::SelectorCache& selectors) {
@@ -196,7 +227,11 @@ std::vector<NodeGroup> GroupNodes(const Situation& situation, cel::SelectorCache
       Merge(groups[place->second], report);
     }
   }
-  std::ranges::stable_sort(groups, std::greater(), [](const NodeGroup& group) { return group.nodes.size(); });
+  const auto size = [](const NodeGroup& group) { return group.nodes.size(); };
+  std::ranges::stable_sort(groups, std::greater(), size);
+  std::vector<NodeGroup> barred = GroupBarred(situation);
+  std::ranges::stable_sort(barred, std::greater(), size);
+  groups.insert(groups.end(), std::make_move_iterator(barred.begin()), std::make_move_iterator(barred.end()));
   return groups;
 }
 

@@ -48,19 +48,26 @@ std::string Found(const cel::DeviceSelector& selector, const cel::DeviceFacts& f
   return found;
 }
 
-// Nothing when the selector is true or fails.
+// What the device says of an expression that it should match; nothing when it does.
+std::optional<FalsePart> Judge(std::string_view text, const cel::DeviceFacts& facts, cel::SelectorCache& selectors) {
+  const auto selector = selectors.Get(text);
+  if (!selector.has_value()) return FalsePart{.part = std::string(text), .fault = "it does not compile"};
+  const auto match = selector->Matches(facts);
+  if (match.has_value() && *match) return std::nullopt;
+  return FalsePart{.part = std::string(text),
+                   .fault = match.has_value() ? "" : match.error().message(),
+                   .found = Found(*selector, facts)};
+}
+
+// The whole first: "false && fails" is false.
 std::optional<FalsePart> PartOf(const std::string& text, const cel::DeviceFacts& facts, cel::SelectorCache& selectors) {
-  const auto whole = selectors.Get(text);
-  if (!whole.has_value()) return std::nullopt;
-  const auto match = whole->Matches(facts);
-  if (!match.has_value() || *match) return std::nullopt;
+  auto whole = Judge(text, facts, selectors);
+  if (!whole || !selectors.Get(text).has_value()) return whole;
   for (const std::string_view part : cel::Conjuncts(text)) {
-    const auto selector = selectors.Get(part);
-    if (!selector.has_value()) continue;
-    const auto holds = selector->Matches(facts);
-    if (holds.has_value() && !*holds) return FalsePart{.part = std::string(part), .found = Found(*selector, facts)};
+    auto judged = Judge(part, facts, selectors);
+    if (judged && judged->fault == whole->fault) return judged;
   }
-  return FalsePart{.part = text, .found = Found(*whole, facts)};
+  return whole;
 }
 
 }  // namespace

@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include "alloc/checks.h"
 #include "base/text.h"
 
 namespace tessera::inspect {
 namespace {
-
-bool Selects(const manifests::TaintRule& rule, const api::ResourceSlice& slice, const api::Device& device) {
-  return (!rule.driver || *rule.driver == slice.driver) && (!rule.pool || *rule.pool == slice.pool_name) &&
-         (!rule.device || *rule.device == device.name);
-}
 
 // As the scheduler's tracker does it: a rule without a selector is for every device.
 std::vector<api::ResourceSlice> TaintedSlices(const manifests::Objects& objects) {
@@ -21,7 +17,7 @@ std::vector<api::ResourceSlice> TaintedSlices(const manifests::Objects& objects)
     api::ResourceSlice& added = slices.emplace_back(slice.object);
     for (api::Device& device : added.devices) {
       for (const manifests::TaintRule& rule : objects.taint_rules) {
-        if (Selects(rule, added, device)) device.taints.push_back(rule.taint);
+        if (Selects(rule, added.driver, added.pool_name, device.name)) device.taints.push_back(rule.taint);
       }
     }
   }
@@ -29,10 +25,8 @@ std::vector<api::ResourceSlice> TaintedSlices(const manifests::Objects& objects)
 }
 
 // Without any Node object, those that slices name; their labels are unknown.
-std::vector<alloc::Node> AllNodes(const manifests::Objects& objects) {
-  std::vector<alloc::Node> nodes;
-  for (const manifests::Node& node : objects.nodes) nodes.push_back({.name = node.name, .labels = node.labels});
-  if (!nodes.empty()) return nodes;
+std::vector<manifests::Node> AllNodes(const manifests::Objects& objects) {
+  if (!objects.nodes.empty()) return objects.nodes;
   std::set<std::string> names;
   for (const manifests::Slice& slice : objects.slices) {
     if (!slice.object.node_name.empty()) names.insert(slice.object.node_name);
@@ -40,24 +34,45 @@ std::vector<alloc::Node> AllNodes(const manifests::Objects& objects) {
       if (!device.reach.node_name.empty()) names.insert(device.reach.node_name);
     }
   }
-  for (const std::string& name : names) nodes.push_back({.name = name, .labels = {{"kubernetes.io/hostname", name}}});
-  if (nodes.empty() && !objects.slices.empty()) nodes.push_back({.name = "any-node", .labels = {}});
+  std::vector<manifests::Node> nodes;
+  for (const std::string& name : names) {
+    nodes.push_back({.origin = {}, .name = name, .labels = {{"kubernetes.io/hostname", name}}});
+  }
+  if (nodes.empty() && !objects.slices.empty()) nodes.push_back({.origin = {}, .name = "any-node"});
   return nodes;
 }
 
-bool MayRunOn(const Subject& subject, const alloc::Node& node) {
-  const auto matches = [&](const api::NodeSelector& selector) {
-    return alloc::Matches(selector, node).value_or(false);
-  };
-  if (!std::ranges::all_of(subject.reachable_from, matches)) return false;
-  if (subject.pod == nullptr) return true;
-  const manifests::PodSpec& spec = subject.pod->spec;
-  if (!spec.node_name.empty() && spec.node_name != node.name) return false;
-  if (spec.required_nodes && !matches(*spec.required_nodes)) return false;
-  return std::ranges::all_of(spec.node_selector, [&](const auto& wanted) {
-    const auto found = node.labels.find(wanted.first);
-    return found != node.labels.end() && found->second == wanted.second;
-  });
+void AddBarsOfPod(const manifests::PodSpec& spec, const manifests::Node& node, std::vector<Bar>& bars) {
+  if (!spec.node_name.empty() && spec.node_name != node.name)
+    bars.push_back({Format("nodeName {}", spec.node_name), ""});
+  for (const auto& [key, value] : spec.node_selector) {
+    const auto found = node.labels.find(key);
+    if (found != node.labels.end() && found->second == value) continue;
+    const std::string text = Format("nodeSelector {}={}", key, value);
+    bars.push_back({text, Format("drop {} from the pod", text)});
+  }
+  const alloc::Node plain{.name = node.name, .labels = node.labels};
+  if (spec.required_nodes && !alloc::Matches(*spec.required_nodes, plain).value_or(false)) {
+    bars.push_back({"the required node affinity", "drop the required node affinity from the pod"});
+  }
+  for (const api::Taint& taint : node.taints) {
+    const auto tolerates = [&](const api::Toleration& toleration) { return alloc::Tolerates(toleration, taint); };
+    if (taint.effect == "PreferNoSchedule" || std::ranges::any_of(spec.tolerations, tolerates)) continue;
+    const std::string text = Format("the node's taint {}={}:{}", taint.key, taint.value, taint.effect);
+    bars.push_back({text, Format("lift {}, or tolerate it in the pod", text)});
+  }
+}
+
+// What keeps the pod from the node, whatever devices it has.
+std::vector<Bar> BarsOf(const Subject& subject, const manifests::Node& node) {
+  std::vector<Bar> bars;
+  const alloc::Node plain{.name = node.name, .labels = node.labels};
+  for (const AllocatedElsewhere& allocated : subject.reachable_from) {
+    if (alloc::Matches(allocated.nodes, plain).value_or(false)) continue;
+    bars.push_back({Format("claim {} has devices on other nodes", allocated.claim), ""});
+  }
+  if (subject.pod != nullptr) AddBarsOfPod(subject.pod->spec, node, bars);
+  return bars;
 }
 
 std::vector<Holder> Holders(const manifests::Objects& objects, const Subject& subject) {
@@ -82,15 +97,28 @@ alloc::AllocatedState Allocated(const Situation& situation) {
 
 }  // namespace
 
+bool Selects(const manifests::TaintRule& rule, std::string_view driver, std::string_view pool,
+             std::string_view device) {
+  return (!rule.driver || *rule.driver == driver) && (!rule.pool || *rule.pool == pool) &&
+         (!rule.device || *rule.device == device);
+}
+
 Situation MakeSituation(const manifests::Objects& objects, const Subject& subject, const alloc::Rules& rules) {
   Situation situation{.slices = std::make_shared<const std::vector<api::ResourceSlice>>(TaintedSlices(objects)),
                       .holders = Holders(objects, subject),
                       .claims = subject.open,
+                      .taint_rules = objects.taint_rules,
                       .rules = rules};
   situation.inventory = std::make_shared<const alloc::Inventory>(*situation.slices);
   for (const manifests::DeviceClass& one : objects.classes) situation.classes.emplace(one.object.name, one.object);
-  for (alloc::Node& node : AllNodes(objects)) {
-    if (MayRunOn(subject, node)) situation.nodes.push_back(std::move(node));
+  for (manifests::Node& node : AllNodes(objects)) {
+    std::vector<Bar> bars = BarsOf(subject, node);
+    alloc::Node plain{.name = std::move(node.name), .labels = std::move(node.labels)};
+    if (bars.empty()) {
+      situation.nodes.push_back(std::move(plain));
+    } else {
+      situation.barred.push_back({.node = std::move(plain), .by = std::move(bars)});
+    }
   }
   return situation;
 }

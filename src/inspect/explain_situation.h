@@ -22,15 +22,33 @@ struct Holder {
   std::vector<api::AllocationResult> results;
 };
 
+// What keeps a pod from a node, whatever its devices are.
+struct Bar {
+  std::string text;    // "nodeSelector zone=west".
+  std::string remedy;  // "drop nodeSelector zone=west from the pod"; empty: it cannot be lifted.
+
+  bool operator==(const Bar&) const = default;
+};
+
+struct BarredNode {
+  alloc::Node node;
+  std::vector<Bar> by;
+};
+
 struct Situation {
   std::shared_ptr<const alloc::Inventory> inventory;
   std::shared_ptr<const std::vector<api::ResourceSlice>> slices;  // Those of the inventory.
   std::vector<Holder> holders;
   alloc::Classes classes;
   std::vector<alloc::Claim> claims;
-  std::vector<alloc::Node> nodes;  // On which the pod may run, as far as labels decide.
+  std::vector<alloc::Node> nodes;                 // On which the pod may run, as far as labels and taints decide.
+  std::vector<BarredNode> barred;                 // The others.
+  std::vector<manifests::TaintRule> taint_rules;  // Their taints are in the slices already.
   alloc::Rules rules;
 };
+
+// Whether an administrator's rule taints the device.
+bool Selects(const manifests::TaintRule& rule, std::string_view driver, std::string_view pool, std::string_view device);
 
 // Of what is known. DeviceTaintRules become taints of the devices they select.
 Situation MakeSituation(const manifests::Objects& objects, const Subject& subject, const alloc::Rules& rules);

@@ -50,10 +50,10 @@ void AddClaim(Subject& subject, const manifests::Claim& claim, std::string as) {
   line.as = std::move(as);
   line.state = StateOf(claim, subject.pod, line.blocks);
   if (claim.object.allocation && claim.object.allocation->node_selector) {
-    subject.reachable_from.push_back(*claim.object.allocation->node_selector);
+    subject.reachable_from.push_back({.claim = line.claim, .nodes = *claim.object.allocation->node_selector});
   }
   if (!line.state.empty()) return;
-  line.state = "needs devices";
+  line.state = kNeedsDevices;
   subject.open.push_back({.ref = claim.object.ref, .spec = claim.spec});
 }
 
@@ -74,7 +74,7 @@ void AddFromTemplate(Subject& subject, const manifests::Objects& objects, const 
   }
   line.blocks = live;
   line.state =
-      live ? "not yet made: the resourceclaim controller of kube-controller-manager has to create it" : "needs devices";
+      live ? "not yet made: the resourceclaim controller of kube-controller-manager has to create it" : kNeedsDevices;
   const std::string name = Format("{}-{}", pod.name, wanted.name);
   subject.open.push_back({.ref = {.namespace_name = pod.namespace_name, .name = name, .uid = {}}, .spec = found->spec});
 }

@@ -20,20 +20,28 @@ struct Target {
 // "claim default/a".
 std::string ToText(const Target& target);
 
+inline constexpr std::string_view kNeedsDevices = "needs devices";
+
 // How far a claim has come.
 struct ClaimProgress {
   std::string claim;    // "namespace/name", or of the template "from template t".
   std::string as;       // What the pod calls it; empty for a claim by itself.
-  std::string state;    // One line: "needs devices", "allocated: …".
+  std::string state;    // One line: kNeedsDevices, "allocated: …".
   bool blocks = false;  // No device can help: a person or a controller must act first. `state` says which.
+};
+
+// Where a claim that has devices can be used.
+struct AllocatedElsewhere {
+  std::string claim;  // "default/a".
+  api::NodeSelector nodes;
 };
 
 struct Subject {
   std::vector<ClaimProgress> claims;
-  std::vector<alloc::Claim> open;                 // To be allocated together.
-  std::vector<api::NodeSelector> reachable_from;  // Nodes must match all of these: what is allocated already.
-  const manifests::Pod* pod = nullptr;            // In the objects.
-  std::vector<std::string> notes;                 // What is not looked at.
+  std::vector<alloc::Claim> open;                  // To be allocated together.
+  std::vector<AllocatedElsewhere> reachable_from;  // Nodes must match all of these.
+  const manifests::Pod* pod = nullptr;             // In the objects.
+  std::vector<std::string> notes;                  // What is not looked at.
 };
 
 // NoSuchObject, with near names, when there is none. `live`: the objects are a cluster's, so a claim that is not there

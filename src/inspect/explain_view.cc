@@ -9,17 +9,23 @@ constexpr std::size_t kGroupsShown = 5;
 constexpr std::size_t kReasonsShown = 4;
 constexpr std::size_t kNewsShown = 6;
 constexpr std::size_t kLineWidth = 240;
+constexpr std::size_t kNewsWidth = 600;  // What a driver says of a failure is worth more than a line.
 
 class Screen {
  public:
-  void Line(int indent, std::string_view text) {
+  // One line, without what objects of the cluster could do to a terminal.
+  void Line(int indent, std::string_view text, std::size_t width = kLineWidth) {
     std::string flat(text);
     for (char& c : flat) {
-      if (c == '\n' || c == '\r' || c == '\t') c = ' ';
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
     }
-    const std::string_view clipped = Clip(flat, kLineWidth);
+    const std::string_view clipped = Clip(flat, width);
     text_.append(static_cast<std::size_t>(indent), ' ').append(clipped);
     text_ += clipped.size() < flat.size() ? "…\n" : "\n";
+  }
+  // Its own lines, such as an expression with a caret below.
+  void Lines(int indent, std::string_view text) {
+    for (const std::string_view line : Split(text, '\n')) Line(indent, line, kNewsWidth);
   }
   void Gap() { text_ += '\n'; }
   std::string Take() { return std::move(text_); }
@@ -30,23 +36,34 @@ class Screen {
 
 std::string Nodes(std::size_t count) { return count == 1 ? "1 node" : Format("{} nodes", count); }
 
-// "fits: node-a has …", "does not fit on any of 8 nodes".
+std::string Devices(std::size_t count) { return count == 1 ? "1 device" : Format("{} devices", count); }
+
+// "fits on node-a", "does not fit on any of 8 nodes".
 std::string Verdict(const Explanation& e) {
-  if (e.fits && e.node.empty()) return e.claims.empty() ? "needs no devices" : "has its devices";
+  if (e.fits && e.node.empty()) return e.claims.empty() ? "needs no devices" : "has its devices allocated";
   if (e.fits) return Format("fits on {}", e.node);
   for (const ClaimProgress& claim : e.claims) {
     if (claim.blocks) return "waits for something else than devices";
   }
-  return e.stopped_by.empty() ? Format("does not fit on any of {}", Nodes(e.nodes))
-                              : "stops the scheduler with an error";
+  if (!e.stopped_by.empty()) return "stops the scheduler with an error";
+  if (e.nodes == 0) return "has no node to fit on";
+  return e.nodes == 1 ? "does not fit on the one node it may use" : Format("does not fit on any of {}", Nodes(e.nodes));
 }
 
 void PrintClaims(const Explanation& e, Screen& screen) {
   for (const ClaimProgress& claim : e.claims) {
+    const bool said = e.target.kind == Target::Kind::kClaim && claim.state == kNeedsDevices;
     const std::string as = claim.as.empty() ? "" : Format("{}: ", claim.as);
-    screen.Line(2, Format("{}claim {}: {}", as, claim.claim, claim.state));
+    if (!said) screen.Line(2, Format("{}claim {}: {}", as, claim.claim, claim.state));
   }
-  if (!e.scheduler_says.empty()) screen.Line(2, Format("the scheduler says: {}", e.scheduler_says));
+  if (!e.scheduler_says.empty()) screen.Line(2, Format("the scheduler says: {}", e.scheduler_says), kNewsWidth);
+}
+
+void PrintStop(const Explanation& e, Screen& screen) {
+  if (!e.stopped_by.empty()) screen.Lines(2, e.stopped_by);
+  for (const Misspelling& misspelling : e.misspellings) screen.Lines(2, ToText(misspelling));
+  // A name that no device has comes with its own advice.
+  if (e.misspellings.empty() && !e.stopped_advice.empty()) screen.Line(2, Format("next: {}", e.stopped_advice));
 }
 
 std::string NodeNames(const std::vector<std::string>& nodes) {
@@ -58,7 +75,7 @@ std::string NodeNames(const std::vector<std::string>& nodes) {
 // "gpu-0, gpu-1" of one node, where they are few; otherwise how many on each.
 std::string DeviceNames(const Reason& reason, std::size_t nodes) {
   constexpr std::size_t kNamed = 4;
-  if (nodes > 1 || reason.devices.size() > kNamed) return Format("{} devices", reason.devices.size() / nodes);
+  if (nodes > 1 || reason.devices.size() > kNamed) return Devices(reason.devices.size() / nodes);
   std::vector<std::string> names;
   for (const std::string& device : reason.devices) names.push_back(device.substr(device.rfind('/') + 1));
   return Join(names, ", ");
@@ -72,8 +89,8 @@ void PrintReason(const Reason& reason, std::size_t nodes, Screen& screen) {
 
 void PrintRequest(const RequestReport& request, std::size_t nodes, bool name_claim, Screen& screen) {
   const std::string claim = name_claim ? Format("claim {}, ", request.claim) : "";
-  screen.Line(4, Format("{}request {}: wants {}, {} of {} devices usable", claim, request.request, request.wanted,
-                        request.usable, request.devices));
+  screen.Line(4, Format("{}request {}: wants {}, {} of {} usable", claim, request.request, request.wanted,
+                        request.usable, Devices(request.devices)));
   for (std::size_t i = 0; i < request.reasons.size(); ++i) {
     if (i == kReasonsShown) {
       screen.Line(6, Format("and {} more reasons", request.reasons.size() - i));
@@ -84,6 +101,9 @@ void PrintRequest(const RequestReport& request, std::size_t nodes, bool name_cla
 }
 
 void PrintGroup(const NodeGroup& group, bool name_claims, Screen& screen) {
+  if (!group.bars.empty()) {
+    return screen.Line(2, Format("{}: not for this pod: {}", NodeNames(group.nodes), Join(group.bars, ", ")));
+  }
   screen.Line(2, NodeNames(group.nodes));
   if (!group.error.empty()) screen.Line(4, group.error);
   for (const std::string& pool : group.pools) screen.Line(4, pool);
@@ -95,7 +115,7 @@ void PrintGroups(const Explanation& e, Screen& screen) {
   if (e.groups.empty()) return;
   screen.Gap();
   std::size_t open = 0;
-  for (const ClaimProgress& claim : e.claims) open += claim.state == "needs devices" ? 1 : 0;
+  for (const ClaimProgress& claim : e.claims) open += claim.state == kNeedsDevices ? 1 : 0;
   for (std::size_t i = 0; i < e.groups.size(); ++i) {
     if (i < kGroupsShown) {
       PrintGroup(e.groups[i], open > 1, screen);
@@ -131,15 +151,17 @@ void PrintNews(const Explanation& e, Screen& screen) {
     const PrepareNews& news = e.news[i];
     const std::string when = news.when.empty() ? "" : Format(", {}", news.when);
     const std::string times = news.count > 1 ? Format(", {} times", news.count) : "";
-    screen.Line(2, Format("{}, {}{}{}: {}", news.about, news.who, when, times, news.text));
+    screen.Line(2, Format("{}, {}{}{}: {}", news.about, news.who, when, times, news.text), kNewsWidth);
   }
 }
 
 void PrintBasis(const Explanation& e, Screen& screen) {
   screen.Gap();
-  const std::string where = e.cluster.server.empty() ? "files" : e.cluster.server;
-  screen.Line(0, Format("Kubernetes {} ({}); gates: {}", e.cluster.version.empty() ? "unknown" : e.cluster.version,
-                        where, e.proof.gates));
+  if (e.cluster.server.empty()) {
+    screen.Line(0, Format("Assumed: Kubernetes {} with its default feature gates", e.proof.release));
+  } else {
+    screen.Line(0, Format("Kubernetes {} ({}); feature gates: {}", e.cluster.version, e.cluster.server, e.proof.gates));
+  }
   for (const std::string& why : e.proof.not_proven) screen.Line(0, Format("not proven here: {}", why));
   for (const std::string& gap : e.cluster.gaps) screen.Line(0, Format("could not be read: {}", gap));
   for (const std::string& note : e.notes) screen.Line(0, Format("note: {}", note));
@@ -163,11 +185,20 @@ json::Value ToJson(const RequestReport& request) {
 json::Value ToJson(const NodeGroup& group) {
   json::Array requests;
   for (const RequestReport& request : group.requests) requests.push_back(ToJson(request));
-  return {{"nodes", Strings(group.nodes)},
-          {"error", group.error},
-          {"pools", Strings(group.pools)},
-          {"requests", std::move(requests)},
-          {"together", Strings(group.together)}};
+  return {{"nodes", Strings(group.nodes)}, {"bars", Strings(group.bars)},     {"error", group.error},
+          {"pools", Strings(group.pools)}, {"requests", std::move(requests)}, {"together", Strings(group.together)}};
+}
+
+json::Value ToJson(const Misspelling& misspelling) {
+  const cel::UnknownName& unknown = misspelling.unknown;
+  return {{"owner", misspelling.owner},
+          {"selector", misspelling.selector},
+          {"expression", misspelling.expression},
+          {"domain", unknown.reference.domain},
+          {"id", unknown.reference.id},
+          {"offset", unknown.reference.offset},
+          {"near", unknown.near},
+          {"respelled", unknown.respelled}};
 }
 
 json::Value ClusterToJson(const Explanation& e) {
@@ -202,7 +233,7 @@ std::string ToText(const Explanation& e) {
   for (const Placement& device : e.devices) {
     screen.Line(2, Format("{} {}: {}/{}/{}", device.claim, device.request, device.driver, device.pool, device.device));
   }
-  if (!e.stopped_by.empty()) screen.Line(2, e.stopped_by);
+  PrintStop(e, screen);
   PrintGroups(e, screen);
   PrintRemedies(e, screen);
   PrintNews(e, screen);
@@ -230,6 +261,8 @@ json::Value ToJson(const Explanation& e) {
                             })},
           {"schedulerSays", e.scheduler_says},
           {"stoppedBy", e.stopped_by},
+          {"stoppedAdvice", e.stopped_advice},
+          {"misspellings", Array(e.misspellings, [](const Misspelling& m) { return ToJson(m); })},
           {"groups", Array(e.groups, [](const NodeGroup& group) { return ToJson(group); })},
           {"changes",
            Array(e.remedies.found,

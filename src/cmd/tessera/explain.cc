@@ -142,7 +142,7 @@ void AddExplain(CLI::App& app, ExplainOptions& options) {
   }
   explain->add_option("--release", options.release, "With -f: the Kubernetes release whose rules hold")
       ->type_name("RELEASE")
-      ->check(CLI::IsMember({"1.34", "1.35", "1.36", "1.37"}))
+      ->check(CLI::IsMember({"1.34", "1.35", "1.36", "1.37"}).description(""))
       ->capture_default_str()
       ->needs(files);
   explain

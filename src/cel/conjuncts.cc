@@ -68,13 +68,4 @@ std::vector<std::string_view> Conjuncts(std::string_view expression) {
   return parts;
 }
 
-std::string JoinConjuncts(const std::vector<std::string_view>& parts) {
-  std::string joined;
-  for (const std::string_view part : parts) {
-    if (!joined.empty()) joined += " && ";
-    joined += part;
-  }
-  return joined;
-}
-
 }  // namespace tessera::cel

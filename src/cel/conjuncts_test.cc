@@ -35,9 +35,5 @@ TEST(Conjuncts, AreThePartsThatMustAllBeTrue) {
   }
 }
 
-TEST(Conjuncts, JoinedAgainMeanTheSame) {
-  EXPECT_EQ(JoinConjuncts(Conjuncts("(a // first\n && b) && c")), "a && b && c");
-}
-
 }  // namespace
 }  // namespace tessera::cel

@@ -34,21 +34,16 @@ bool KnowsDomain(const DeviceFacts& device, std::string_view domain) {
          std::ranges::any_of(device.capacity, in_domain);
 }
 
-// `text` with `near` instead of `name`, which stands at or after `from` with nothing but brackets and quotes in between;
-// empty when it is spelled in another way, as escapes do.
-std::string Replace(std::string_view text, std::size_t from, std::string_view name, std::string_view near) {
+// Puts `near` in the place of `name`, which stands at or after `from` with nothing but brackets and quotes in between.
+void Replace(std::string& text, std::size_t from, std::string_view name, std::string_view near) {
   const std::size_t at = text.find(name, from);
-  if (at == std::string_view::npos) return {};
-  if (text.substr(from, at - from).find_first_not_of(" \t\r\n.?['\"") != std::string_view::npos) return {};
-  return Format("{}{}{}", text.substr(0, at), near, text.substr(at + name.size()));
+  if (at == std::string::npos) return;
+  if (std::string_view(text).substr(from, at - from).find_first_not_of(" \t\r\n.?['\"") != std::string_view::npos)
+    return;
+  text.replace(at, name.size(), near);
 }
 
-// Where the domain of a reference may begin: at the last occurrence before its id.
-std::size_t DomainOffset(std::string_view text, const Reference& reference) {
-  return text.substr(0, reference.offset).rfind(reference.domain);
-}
-
-UnknownName Describe(std::string_view text, const Reference& reference, const Devices& all) {
+UnknownName Describe(const Reference& reference, const Devices& all) {
   UnknownName unknown{.reference = reference};
   Devices concerned;
   for (const DeviceFacts* device : all) {
@@ -63,13 +58,7 @@ UnknownName Describe(std::string_view text, const Reference& reference, const De
     if (!unknown.domain_known && id == reference.id) candidates.push_back(domain);
   }
   const auto near = NearMatch(unknown.domain_known ? reference.id : reference.domain, candidates);
-  if (!near) return unknown;
-  unknown.near = *near;
-  if (unknown.domain_known) {
-    unknown.respelled = Replace(text, reference.offset, reference.id, *near);
-  } else if (const std::size_t at = DomainOffset(text, reference); at != std::string_view::npos) {
-    unknown.respelled = Replace(text, at, reference.domain, *near);
-  }
+  if (near) unknown.near = *near;
   return unknown;
 }
 
@@ -81,9 +70,23 @@ std::vector<UnknownName> FindUnknownNames(const DeviceSelector& selector, std::s
   if (all.empty()) return unknown;
   for (const Reference& reference : selector.References()) {
     if (std::ranges::any_of(all, [&](const DeviceFacts* device) { return Has(*device, reference); })) continue;
-    unknown.push_back(Describe(selector.expression(), reference, all));
+    unknown.push_back(Describe(reference, all));
   }
   return unknown;
+}
+
+std::string Respell(std::string_view expression, std::span<const UnknownName> unknown) {
+  std::string text(expression);
+  for (std::size_t i = unknown.size(); i-- > 0;) {  // From the end, so that the offsets before stay true.
+    const auto& [reference, domain_known, devices, near] = unknown[i];
+    if (near.empty()) continue;
+    if (domain_known) {
+      Replace(text, reference.offset, reference.id, near);
+    } else if (const std::size_t at = text.rfind(reference.domain, reference.offset); at != std::string::npos) {
+      Replace(text, at, reference.domain, near);
+    }
+  }
+  return text;
 }
 
 std::string Render(std::string_view expression, const UnknownName& unknown) {

@@ -16,11 +16,13 @@ struct UnknownName {
   bool domain_known = false;  // Some device has something in the domain.
   std::size_t devices = 0;    // That were asked: those with something in the domain or, when there are none, all.
   std::string near;           // An id or, when the domain is not known, a domain; empty: nothing is near.
-  std::string respelled;      // The expression with the near name in its place; empty without one.
 };
 
 // In the order of the text. None when there are no devices: nothing is known then.
 std::vector<UnknownName> FindUnknownNames(const DeviceSelector& selector, std::span<const DeviceFacts* const> devices);
+
+// The expression with the near names in their places. A name that is written with escapes stays.
+std::string Respell(std::string_view expression, std::span<const UnknownName> unknown);
 
 // With the line it is on and a caret under it, as compile errors are told:
 //

@@ -37,16 +37,25 @@ TEST(Spelling, ANearNameIsPutInItsPlace) {
            "device.capacity['gpu.nvidia.com'].memory.isGreaterThan(quantity('1Gi'))"},
       Case{"device.attributes['gpu.nvidia.co'].type == 'gpu'", "gpu.nvidia.com",
            "device.attributes['gpu.nvidia.com'].type == 'gpu'"},
-      Case{"device.attributes['gpu.nvidia.com'].colour == 'red'", "", ""},
-      Case{R"(device.attributes['gpu.nvidia.com']["product\x6eame"] == 'X')", "productName", ""},
+      Case{"device.attributes['gpu.nvidia.com'].colour == 'red'", "",
+           "device.attributes['gpu.nvidia.com'].colour == 'red'"},
+      Case{R"(device.attributes['gpu.nvidia.com']["product\x6eame"] == 'X')", "productName",
+           R"(device.attributes['gpu.nvidia.com']["product\x6eame"] == 'X')"},
   };
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.expression);
     const auto unknown = UnknownIn(c.expression);
     ASSERT_EQ(unknown.size(), 1U);
     EXPECT_EQ(unknown[0].near, c.near);
-    EXPECT_EQ(unknown[0].respelled, c.respelled);
+    EXPECT_EQ(Respell(c.expression, unknown), c.respelled);
   }
+}
+
+TEST(Spelling, AllNamesOfAnExpressionAreCorrected) {
+  constexpr std::string_view kText =
+      "device.attributes['gpu.nvidia.co'].type == 'gpu' && device.attributes['gpu.nvidia.com'].minr == 3";
+  EXPECT_EQ(Respell(kText, UnknownIn(kText)),
+            "device.attributes['gpu.nvidia.com'].type == 'gpu' && device.attributes['gpu.nvidia.com'].minor == 3");
 }
 
 TEST(Spelling, SaysWhereItStandsAndHowManyDevicesWereAsked) {

@@ -109,11 +109,9 @@ void AddReasons(const Situation& situation, const Answer& answer, cel::SelectorC
   out.remedies = FindRemedies(situation, selectors);
 }
 
-void AddHints(const manifests::Objects& objects, const Situation& situation, Explanation& out) {
+void AddHints(const manifests::Objects& objects, Explanation& out) {
   if (objects.slices.empty()) {
     out.notes.emplace_back("there is no ResourceSlice at all: no DRA driver runs on any node, or it publishes nothing");
-  } else if (situation.nodes.empty()) {
-    out.notes.emplace_back("no node has the labels that the pod, or what is allocated to it already, asks for");
   }
   if (objects.nodes.empty() && !objects.slices.empty()) {
     out.notes.emplace_back("nodes are taken from the slices, so their labels are unknown");
@@ -143,7 +141,7 @@ Result<Explanation> Explain(const manifests::Objects& objects, const Target& tar
                                                 .consumable_capacity_gate = out.proof.rules.gates.consumable_capacity},
                                1024);
   const Answer answer = Replay(situation, selectors).Ask();
-  AddHints(objects, situation, out);
+  AddHints(objects, out);
   if (answer.node) {
     out.fits = !blocked;
     out.node = *answer.node;

@@ -47,15 +47,19 @@ void AddClasses(const Situation& situation, const NamedRequest& named, Changes& 
 
 void AddSpellings(const Situation& situation, cel::SelectorCache& selectors, Changes& changes) {
   for (const Misspelling& one : FindMisspellings(situation, selectors)) {
-    if (one.unknown.respelled.empty()) continue;
-    const cel::Reference& written = one.unknown.reference;
-    changes.push_back({Format("write {} instead of {} in selector {} of {}", one.unknown.near,
-                              one.unknown.domain_known ? written.id : written.domain, one.selector, one.owner),
-                       [one](Situation& changed) {
+    std::string respelled = cel::Respell(one.expression, one.unknown);
+    if (respelled == one.expression) continue;
+    std::vector<std::string> words;
+    for (const auto& [reference, domain_known, devices, near] : one.unknown) {
+      if (!near.empty())
+        words.push_back(Format("{} instead of {}", near, domain_known ? reference.id : reference.domain));
+    }
+    changes.push_back({Format("write {} in selector {} of {}", Join(words, " and "), one.selector, one.owner),
+                       [one, respelled = std::move(respelled)](Situation& changed) {
                          auto& list = one.device_class.empty()
                                           ? one.place.In(changed).selectors
                                           : changed.classes.find(one.device_class)->second.selectors;
-                         list[one.selector].cel = one.unknown.respelled;
+                         list[one.selector].cel = respelled;
                        }});
   }
 }
@@ -78,7 +82,7 @@ void AddPools(const Situation& situation, Changes& changes) {
              slice.pool_slice_count != count;
     };
     if (std::ranges::none_of(*situation.slices, incomplete)) continue;
-    changes.push_back({Format("the driver publishes the missing slices of pool {}/{}", driver, name),
+    changes.push_back({Format("wait until the driver has published all slices of pool {}/{}", driver, name),
                        [driver, name, generation, count](Situation& changed) {
                          std::vector<api::ResourceSlice> slices = *changed.slices;
                          for (api::ResourceSlice& slice : slices) {
@@ -91,34 +95,44 @@ void AddPools(const Situation& situation, Changes& changes) {
 }
 
 void AddTolerations(const Situation& situation, const NamedRequest& named, Changes& changes) {
-  std::set<std::tuple<std::string, std::string, std::string>> taints;
+  std::map<std::string, api::Taint> taints;
   for (const api::ResourceSlice& slice : *situation.slices) {
     for (const api::Device& device : slice.devices) {
       if (const api::Taint* taint = alloc::FirstUntolerated(device, *named.request, situation.rules)) {
-        taints.emplace(taint->key, taint->value, taint->effect);
+        taints.emplace(api::ToText(*taint), *taint);
       }
     }
   }
-  for (const auto& [key, value, effect] : taints) {
-    changes.push_back({Format("lift the taint {}={}:{}, or tolerate it in {}", key, value, effect, named.name),
-                       [place = named.place, key, value, effect](Situation& changed) {
-                         place.In(changed).tolerations.push_back(
-                             {.key = key, .op = "Equal", .value = value, .effect = effect, .toleration_seconds = {}});
+  for (const auto& [text, taint] : taints) {
+    changes.push_back({Format("lift the taint {}, or tolerate it in {}", text, named.name),
+                       [place = named.place, taint](Situation& changed) {
+                         place.In(changed).tolerations.push_back({.key = taint.key,
+                                                                  .op = "Equal",
+                                                                  .value = taint.value,
+                                                                  .effect = taint.effect,
+                                                                  .toleration_seconds = {}});
                        }});
   }
+}
+
+// Puts `true` in the place of a part. What stands around it keeps its place, so that another part can go as well.
+void Drop(std::string& expression, std::size_t offset, std::string_view part) {
+  if (std::string_view(expression).substr(offset, part.size()) != part) offset = expression.find(part);
+  if (offset == std::string::npos) return;
+  std::string blank = "true";
+  blank.resize(std::max(part.size(), blank.size()), ' ');
+  expression.replace(offset, part.size(), blank);
 }
 
 void AddSelectors(const NamedRequest& named, Changes& changes) {
   for (std::size_t s = 0; s < named.request->selectors.size(); ++s) {
     const std::string text = named.request->selectors[s].cel.value_or("");
-    const std::vector<std::string_view> parts = cel::Conjuncts(text);
-    for (std::size_t dropped = 0; dropped < parts.size(); ++dropped) {
-      std::vector<std::string_view> rest = parts;
-      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(dropped));
-      const std::string left = rest.empty() ? "true" : cel::JoinConjuncts(rest);
-      changes.push_back(
-          {Format("drop {} from {}", parts[dropped], named.name),
-           [place = named.place, s, left](Situation& changed) { place.In(changed).selectors[s].cel = left; }});
+    for (const std::string_view part : cel::Conjuncts(text)) {
+      const auto offset = static_cast<std::size_t>(part.data() - text.data());
+      changes.push_back({Format("drop {} from {}", part, named.name),
+                         [place = named.place, s, offset, dropped = std::string(part)](Situation& changed) {
+                           if (auto& cel = place.In(changed).selectors[s].cel) Drop(*cel, offset, dropped);
+                         }});
     }
   }
 }
@@ -141,12 +155,44 @@ void AddNodes(const Situation& situation, Changes& changes) {
   }
 }
 
-void AddCapacities(const NamedRequest& named, Changes& changes) {
+// What is left of a capacity, on any device, and is less than asked for; the most first.
+std::vector<Quantity> Remainders(const Situation& situation, const std::string& capacity, const Quantity& asked) {
+  constexpr std::size_t kTried = 8;
+  std::map<std::tuple<std::string, std::string, std::string>, Quantity> left;
+  for (const api::ResourceSlice& slice : *situation.slices) {
+    for (const api::Device& device : slice.devices) {
+      const auto found = device.capacity.find(capacity);
+      if (found != device.capacity.end()) left[{slice.driver, slice.pool_name, device.name}] = found->second;
+    }
+  }
+  for (const Holder& holder : situation.holders) {
+    for (const api::AllocationResult& result : holder.results) {
+      const auto device = left.find(std::tuple(result.driver, result.pool, result.device));
+      const auto taken = result.consumed_capacity.find(capacity);
+      if (device != left.end() && taken != result.consumed_capacity.end()) device->second.Sub(taken->second);
+    }
+  }
+  std::vector<Quantity> amounts;
+  for (const auto& [device, amount] : left) {
+    if (amount.Sign() > 0 && amount < asked) amounts.push_back(amount);
+  }
+  std::ranges::sort(amounts, std::greater());
+  amounts.erase(std::unique(amounts.begin(), amounts.end()), amounts.end());
+  if (amounts.size() > kTried) amounts.resize(kTried);
+  return amounts;
+}
+
+void AddCapacities(const Situation& situation, const NamedRequest& named, Changes& changes) {
   if (!named.request->capacity) return;
-  for (const auto& [capacity, amount] : *named.request->capacity) {
-    changes.push_back(
-        {Format("do not ask for {} of capacity {} in {}", amount.ToString(), capacity, named.name),
-         [place = named.place, capacity](Situation& changed) { place.In(changed).capacity->erase(capacity); }});
+  for (const auto& [capacity, asked] : *named.request->capacity) {
+    for (const Quantity& amount : Remainders(situation, capacity, asked)) {
+      changes.push_back({Format("ask for {} instead of {} of capacity {} in {}", amount.ToString(), asked.ToString(),
+                                capacity, named.name),
+                         [place = named.place, capacity, amount](Situation& changed) {
+                           place.In(changed).capacity->insert_or_assign(capacity, amount);
+                         },
+                         Format("capacity {} of {}", capacity, named.name)});
+    }
   }
 }
 
@@ -203,7 +249,7 @@ Changes AllChanges(const Situation& situation, cel::SelectorCache& selectors, bo
   AddNodes(situation, changes);
   for (const NamedRequest& named : requests) AddTolerations(situation, named, changes);
   for (const NamedRequest& named : requests) AddSelectors(named, changes);
-  for (const NamedRequest& named : requests) AddCapacities(named, changes);
+  for (const NamedRequest& named : requests) AddCapacities(situation, named, changes);
   AddConstraints(situation, changes);
   for (const NamedRequest& named : requests) AddCounts(named, changes);
   AddHolders(situation, changes, tried_all);

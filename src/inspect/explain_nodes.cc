@@ -75,6 +75,7 @@ class Speaker {
   Said SayFault(const alloc::RequestVerdict& request, const alloc::DeviceVerdict& verdict) {
     const FalsePart part = FindFalsePart(*request.device_class, *request.asked, *verdict.facts, selectors_);
     if (part.fault.empty()) return {.kind = "fault", .text = verdict.detail, .seen = ""};
+    if (part.part.empty()) return {.kind = "fault", .text = Format("{} {}", part.owner, part.fault), .seen = ""};
     return {.kind = "fault", .text = Format("{}: {} fails: {}", part.owner, part.part, part.fault), .seen = ""};
   }
 

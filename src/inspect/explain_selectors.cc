@@ -51,7 +51,7 @@ std::string Found(const cel::DeviceSelector& selector, const cel::DeviceFacts& f
 // What the device says of an expression that it should match; nothing when it does.
 std::optional<FalsePart> Judge(std::string_view text, const cel::DeviceFacts& facts, cel::SelectorCache& selectors) {
   const auto selector = selectors.Get(text);
-  if (!selector.has_value()) return FalsePart{.part = std::string(text), .fault = "it does not compile"};
+  if (!selector.has_value()) return FalsePart{.fault = "does not compile"};
   const auto match = selector->Matches(facts);
   if (match.has_value() && *match) return std::nullopt;
   return FalsePart{.part = std::string(text),

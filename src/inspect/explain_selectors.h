@@ -11,7 +11,7 @@ namespace tessera::inspect {
 
 struct FalsePart {
   std::string owner;  // "class gpu.nvidia.com selector 0" or "the request's selector 0"; empty: none is false or fails.
-  std::string part;   // The sub-expression.
+  std::string part;   // The sub-expression; empty when the selector does not compile.
   std::string fault;  // Why it fails, in Kubernetes' words; empty: it is false.
   std::string found;  // What the device has: `type is "mig"`; empty when the part names no attribute.
 };

@@ -58,7 +58,7 @@ void AddBarsOfPod(const manifests::PodSpec& spec, const manifests::Node& node, s
   for (const api::Taint& taint : node.taints) {
     const auto tolerates = [&](const api::Toleration& toleration) { return alloc::Tolerates(toleration, taint); };
     if (taint.effect == "PreferNoSchedule" || std::ranges::any_of(spec.tolerations, tolerates)) continue;
-    const std::string text = Format("the node's taint {}={}:{}", taint.key, taint.value, taint.effect);
+    const std::string text = Format("the node's taint {}", api::ToText(taint));
     bars.push_back({text, Format("lift {}, or tolerate it in the pod", text)});
   }
 }

@@ -21,12 +21,12 @@ class SpellChecker {
       const std::string text = list[i].cel.value_or("");
       const auto selector = selectors_.Get(text);
       if (!selector.has_value()) continue;  // What does not compile has an error of its own.
-      for (cel::UnknownName& unknown : cel::FindUnknownNames(*selector, devices_)) {
-        Misspelling& added = found_.emplace_back(like);
-        added.selector = i;
-        added.expression = text;
-        added.unknown = std::move(unknown);
-      }
+      auto unknown = cel::FindUnknownNames(*selector, devices_);
+      if (unknown.empty()) continue;
+      Misspelling& added = found_.emplace_back(like);
+      added.selector = i;
+      added.expression = text;
+      added.unknown = std::move(unknown);
     }
   }
 
@@ -55,8 +55,11 @@ std::vector<Misspelling> FindMisspellings(const Situation& situation, cel::Selec
 }
 
 std::string ToText(const Misspelling& misspelling) {
-  return Format("{}, selector {}: {}", misspelling.owner, misspelling.selector,
-                cel::Render(misspelling.expression, misspelling.unknown));
+  std::string text = Format("selector {} of {}:", misspelling.selector, misspelling.owner);
+  for (const cel::UnknownName& unknown : misspelling.unknown) {
+    text += "\n" + cel::Render(misspelling.expression, unknown);
+  }
+  return text;
 }
 
 }  // namespace tessera::inspect

@@ -18,13 +18,13 @@ struct Misspelling {
   Place place;               // … or, when that is empty, of which request.
   std::size_t selector = 0;
   std::string expression;
-  cel::UnknownName unknown;
+  std::vector<cel::UnknownName> unknown;  // Not empty.
 };
 
-// Of the requests and of the classes they name. A class is told once.
+// One for each selector that has any, of the requests and of the classes they name. A class is told once.
 std::vector<Misspelling> FindMisspellings(const Situation& situation, cel::SelectorCache& selectors);
 
-// "request gpus, selector 0: …" with the line and a caret under the name.
+// "selector 0 of request gpus" and, for each name, its line with a caret under it.
 std::string ToText(const Misspelling& misspelling);
 
 }  // namespace tessera::inspect

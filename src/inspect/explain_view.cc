@@ -138,7 +138,7 @@ void PrintRemedies(const Explanation& e, Screen& screen) {
   }
   screen.Line(0, "Smallest change:");
   for (std::size_t i = 0; i < e.remedies.found.size(); ++i) {
-    if (i == 1) screen.Line(0, "Others, each enough by itself:");
+    if (i == 1) screen.Line(0, "Or:");
     screen.Line(2, Format("{}: then it fits on {}", e.remedies.found[i].text, e.remedies.found[i].node));
   }
 }
@@ -190,15 +190,17 @@ json::Value ToJson(const NodeGroup& group) {
 }
 
 json::Value ToJson(const Misspelling& misspelling) {
-  const cel::UnknownName& unknown = misspelling.unknown;
+  json::Array names;
+  for (const cel::UnknownName& unknown : misspelling.unknown) {
+    names.push_back({{"domain", unknown.reference.domain},
+                     {"id", unknown.reference.id},
+                     {"offset", unknown.reference.offset},
+                     {"near", unknown.near}});
+  }
   return {{"owner", misspelling.owner},
           {"selector", misspelling.selector},
           {"expression", misspelling.expression},
-          {"domain", unknown.reference.domain},
-          {"id", unknown.reference.id},
-          {"offset", unknown.reference.offset},
-          {"near", unknown.near},
-          {"respelled", unknown.respelled}};
+          {"names", std::move(names)}};
 }
 
 json::Value ClusterToJson(const Explanation& e) {

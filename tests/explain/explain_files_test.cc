@@ -1,61 +1,34 @@
-// What `tessera explain` says of situations that people write down: tests/testdata/explain/*.yaml. The first line of
-// each is the command; the .txt beside it is what the command prints, and its exit code.
+// What `tessera explain` says of situations in files (situations.h), and of files that are wrong.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
-
 #include "base/text.h"
 #include "json/value.h"
 #include "tests/cli/program.h"
 #include "tests/explain/big_cluster.h"
+#include "tests/explain/situations.h"
 #include "tests/support/golden.h"
 #include "tests/support/paths.h"
 
 namespace tessera::tests {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-const fs::path kFolder = fs::path(TESSERA_SOURCE_DIR) / "tests/testdata/explain";
-
-std::string File(const std::string& name) { return (kFolder / name).string(); }
-
-std::vector<std::string> Situations() {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(kFolder)) {
-    if (entry.path().extension() == ".yaml" && entry.path().stem() != "nodes") names.push_back(entry.path().stem());
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
-// "# tessera explain claim a -f x.yaml" as arguments, with files by their full names.
-std::vector<std::string> ArgumentsOf(const std::string& name) {
-  const std::string text = ReadFile(File(name + ".yaml")).value();
-  std::vector<std::string> arguments;
-  for (const std::string_view word : Split(std::string_view(text).substr(0, text.find('\n')), ' ')) {
-    arguments.emplace_back(word.ends_with(".yaml") ? File(std::string(word)) : std::string(word));
-  }
-  arguments.erase(arguments.begin(), arguments.begin() + 2);  // "# tessera"
-  return arguments;
-}
 
 class ExplainSituation : public testing::TestWithParam<std::string> {};
 
 TEST_P(ExplainSituation, IsToldAsReviewed) {
   const std::string& name = GetParam();
-  const Outcome result = RunProgram("tessera", ArgumentsOf(name));
+  const Outcome result = RunProgram("tessera", CommandOf(name));
   EXPECT_EQ(result.err, "");
   EXPECT_TRUE(MatchesGolden(Format("{}exit {}\n", result.out, result.code), Format("explain/{}.txt", name)));
 }
 
 TEST_P(ExplainSituation, HasTheSameAnswerAsJson) {
-  std::vector<std::string> arguments = ArgumentsOf(GetParam());
+  std::vector<std::string> arguments = CommandOf(GetParam());
   const Outcome text = RunProgram("tessera", arguments);
   arguments.insert(arguments.end(), {"-o", "json"});
   const Outcome result = RunProgram("tessera", arguments);
@@ -84,7 +57,7 @@ class ExplainBigCluster : public testing::Test {
 
 TEST_F(ExplainBigCluster, FiveThousandDevicesFitOneScreen) {
   const Outcome result =
-      RunProgram("tessera", {"explain", "claim", "-f", File("big-claim/claim.yaml"), "--slices", cluster_});
+      RunProgram("tessera", {"explain", "claim", "-f", SituationFile("big-claim/claim.yaml"), "--slices", cluster_});
   EXPECT_EQ(result.err, "");
   EXPECT_EQ(result.code, 1);
   EXPECT_LE(std::ranges::count(result.out, '\n'), 40);
@@ -93,7 +66,7 @@ TEST_F(ExplainBigCluster, FiveThousandDevicesFitOneScreen) {
 
 TEST_F(ExplainBigCluster, JsonNamesEveryNode) {
   const Outcome result = RunProgram(
-      "tessera", {"explain", "claim", "-f", File("big-claim/claim.yaml"), "--slices", cluster_, "-o", "json"});
+      "tessera", {"explain", "claim", "-f", SituationFile("big-claim/claim.yaml"), "--slices", cluster_, "-o", "json"});
   const auto value = json::ParseJson(result.out);
   ASSERT_TRUE(value.has_value()) << result.err;
   std::size_t nodes = 0;
@@ -103,21 +76,21 @@ TEST_F(ExplainBigCluster, JsonNamesEveryNode) {
 
 TEST(ExplainCommand, ReadsStandardInput) {
   const std::string command = Format("exec {}/bin/tessera explain claim -f - --slices {} < {}", TESSERA_BINARY_DIR,
-                                     File("nodes.yaml"), File("fits.yaml"));
+                                     SituationFile("nodes.yaml"), SituationFile("fits.yaml"));
   const Outcome result = RunProgram("/bin/sh", {"-c", command});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("claim default/train fits on node-a"));
 }
 
 TEST(ExplainCommand, ANameIsNeededWhenThereAreSeveral) {
-  const Outcome result =
-      RunProgram("tessera", {"explain", "claim", "-f", File("held.yaml"), "--slices", File("nodes.yaml")});
+  const Outcome result = RunProgram(
+      "tessera", {"explain", "claim", "-f", SituationFile("held.yaml"), "--slices", SituationFile("nodes.yaml")});
   EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, AllOf(HasSubstr("hold 3 ResourceClaims"), HasSubstr("next: ")));
 }
 
 TEST(ExplainCommand, AnUnknownNameGetsANearOne) {
-  const Outcome result = RunProgram("tessera", {"explain", "claim", "trian", "-f", File("fits.yaml")});
+  const Outcome result = RunProgram("tessera", {"explain", "claim", "trian", "-f", SituationFile("fits.yaml")});
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.err, AllOf(HasSubstr("[NoSuchObject]"), HasSubstr("Did you mean train?")));
 }

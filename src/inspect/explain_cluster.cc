@@ -141,8 +141,10 @@ class ClusterReader {
   void ReadGates() {
     std::map<std::string, bool> gates;
     const auto read = client_.Stream("/metrics", kQuiet, {}, [&](std::string_view line) {
-      if (auto gate = GateOf(line)) gates.insert(*std::move(gate));
-      return true;
+      const auto gate = GateOf(line);
+      if (gate) gates.insert(*gate);
+      const bool done = !gate && !gates.empty();  // They follow each other.
+      return !done && steady_clock::now() < call_.deadline;
     });
     if (!read.has_value()) {
       state_.facts.gates_unknown = Format("the API server's /metrics: {}", read.error().code());

@@ -78,6 +78,23 @@ TEST_F(ExplainCluster, AClaimThatFitsIsTold) {
                                 HasSubstr("gates: unknown"), Not(HasSubstr("not proven"))));
 }
 
+TEST_F(ExplainCluster, ReleaseAndGatesAreStatedAndWhatIsNotProven) {
+  PutFile("taint.yaml");
+  server_->SetRelease("v1.37.1", {{"DRAAdminAccess", true}, {"DRADeviceTaints", true}});
+  const Outcome proven = Run({"claim", "train"});
+  EXPECT_EQ(proven.code, 1) << proven.err;
+  EXPECT_THAT(proven.out, AllOf(HasSubstr("Kubernetes v1.37.1 (https://"),
+                                HasSubstr("feature gates: as the release has them"), Not(HasSubstr("not proven"))));
+  server_->SetRelease("v1.37.1", {{"DRAAdminAccess", true}, {"DRADeviceTaints", false}});
+  const Outcome without_taints = Run({"claim", "train"});
+  EXPECT_EQ(without_taints.code, 0) << without_taints.out;
+  EXPECT_THAT(without_taints.out, AllOf(HasSubstr("feature gates: DRADeviceTaints=false"),
+                                        HasSubstr("not proven here: feature gate DRADeviceTaints=false")));
+  server_->SetRelease("v1.33.5", {});
+  EXPECT_THAT(Run({"claim", "train"}).out, AllOf(HasSubstr("Kubernetes v1.33.5"), HasSubstr("gates: unknown (the API"),
+                                                 HasSubstr("not proven here: Kubernetes v1.33.5")));
+}
+
 TEST_F(ExplainCluster, SaysWhoHoldsTheDevices) {
   PutFile("held.yaml");
   const Outcome result = Run({"claim", "train"});

@@ -61,7 +61,8 @@ Result<Explanation> Allocator::Explain(const Node& node, std::span<const Claim> 
     explanation.pools.push_back({.driver = std::string(pool.driver),
                                  .pool = std::string(pool.name),
                                  .state = pool.state,
-                                 .reason = pool.reason});
+                                 .reason = pool.reason,
+                                 .counters = pool.counters});
   }
   for (std::size_t number = 0; number < plan.options.size(); ++number) {
     const Option& option = plan.options[number];

@@ -57,6 +57,7 @@ struct PoolVerdict {
   std::string driver, pool;
   PoolState state = PoolState::kUsable;
   std::string reason;
+  std::vector<PoolCounter> counters;  // What allocated claims leave of them; views into the inventory.
 };
 
 struct Explanation {

@@ -1,4 +1,18 @@
 // inspect/explain.h: why a claim or a pod gets no devices, and what would have to change. Start here.
+//
+// Three steps, each of which can be called alone. The analysis and the view need no cluster, no file and no clock:
+//
+//   TESSERA_ASSIGN(inspect::ClusterState state, inspect::ReadCluster(client, target));  // explain_cluster.h
+//   TESSERA_ASSIGN(const auto explanation, inspect::Explain(state.objects, target, state.facts));
+//   std::fputs(inspect::ToText(explanation).c_str(), stdout);                            // explain_view.h
+//
+// Who has a claim and slices in memory, as `tessera run` does, fills the objects instead of reading them:
+//
+//   manifests::Objects objects;
+//   objects.claims.push_back({.object = {.ref = claim}, .spec = spec});
+//   for (const api::ResourceSlice& slice : slices) objects.slices.push_back({.object = slice});
+//   for (const api::DeviceClass& one : manifests::BuiltinClasses()) objects.classes.push_back({.object = one});
+//   inspect::Explain(objects, {.name = claim.name}, {.version = "1.37"});
 #pragma once
 
 #include <optional>
@@ -47,7 +61,7 @@ struct Explanation {
   std::vector<std::string> notes;
 };
 
-// NoSuchObject when the target is not among the objects.
+// NoSuchObject when the target is not among the objects. Pure: the same objects give the same answer.
 Result<Explanation> Explain(const manifests::Objects& objects, const Target& target, const ClusterFacts& cluster);
 
 }  // namespace tessera::inspect

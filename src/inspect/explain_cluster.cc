@@ -53,15 +53,13 @@ class ClusterReader {
     List(base + "resourceslices", "ResourceSlices");
     List(base + "deviceclasses", "DeviceClasses");
     ListClaims(base);
-    List(base + "devicetaintrules", "DeviceTaintRules", Absence::kFine);  // Not served by every release.
+    ListTaintRules();
     List("/api/v1/nodes", "Nodes");
     ReadTarget(base);
     return std::move(state_);
   }
 
  private:
-  enum class Absence : std::uint8_t { kGap, kFine };
-
   void Gap(std::string_view what, const Error& error) {
     state_.facts.gaps.push_back(Format("{}: {}", what, error.message()));
   }
@@ -89,11 +87,18 @@ class ClusterReader {
     return {};
   }
 
-  void List(const std::string& path, std::string_view what, Absence absence = Absence::kGap) {
+  void List(const std::string& path, std::string_view what) {
     const auto read = ReadPages(path, what == "ResourceSlices" ? kSlicePage : kPage);
-    if (read.has_value()) return;
-    if (absence == Absence::kFine && read.error().code() == "ApiNotFound") return;
-    Gap(what, read.error());
+    if (!read.has_value()) Gap(what, read.error());
+  }
+
+  // Of v1 since 1.37, of other versions before; there they are off unless somebody has switched them on.
+  void ListTaintRules() {
+    for (const std::string_view version : {"v1", "v1beta2", "v1alpha3"}) {
+      const auto read = ReadPages(Format("/apis/resource.k8s.io/{}/devicetaintrules", version));
+      if (read.has_value()) return;
+      if (read.error().code() != "ApiNotFound") return Gap("DeviceTaintRules", read.error());
+    }
   }
 
   // Of all namespaces, because any claim may hold a device; at least those of the target's.

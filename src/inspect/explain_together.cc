@@ -113,6 +113,54 @@ void AddConstraints(const Situation& situation, const alloc::Explanation& explan
   }
 }
 
+using DeviceKey = std::tuple<std::string_view, std::string_view, std::string_view>;  // Driver, pool, name.
+using UsableDevices = std::map<DeviceKey, const api::Device*>;
+
+UsableDevices UsableOf(const alloc::Explanation& explanation) {
+  UsableDevices usable;
+  for (const alloc::RequestVerdict& request : explanation.requests) {
+    for (const alloc::DeviceVerdict& verdict : request.devices) {
+      if (verdict.obstacle != alloc::Obstacle::kNone) continue;
+      usable.emplace(DeviceKey(verdict.driver, verdict.pool, verdict.device), verdict.published);
+    }
+  }
+  return usable;
+}
+
+// What usable devices of a pool take of a counter, all together.
+Quantity TakenTogether(const alloc::PoolVerdict& pool, const alloc::PoolCounter& counter, const UsableDevices& usable) {
+  Quantity sum;
+  for (const auto& [key, device] : usable) {
+    if (std::get<0>(key) != pool.driver || std::get<1>(key) != pool.pool) continue;
+    for (const auto& set : device->consumes_counters) {
+      if (set.set != counter.set) continue;
+      if (const auto found = set.values.find(std::string(counter.name)); found != set.values.end()) {
+        sum.Add(found->second);
+      }
+    }
+  }
+  return sum;
+}
+
+// "each device would do, but …: gpu-0/slices has 7 left, and they take 8"; empty when no counter is too small for all.
+std::string DescribeCounters(const alloc::Explanation& explanation, const UsableDevices& usable) {
+  constexpr std::size_t kShown = 3;
+  std::vector<std::string> short_of;
+  for (const alloc::PoolVerdict& pool : explanation.pools) {
+    for (const alloc::PoolCounter& counter : pool.counters) {
+      const Quantity taken = TakenTogether(pool, counter, usable);
+      if (taken <= counter.available) continue;
+      short_of.push_back(Format("{}/{} has {} left and they take {}", counter.set, counter.name,
+                                counter.available.ToString(), taken.ToString()));
+    }
+  }
+  if (short_of.empty()) return {};
+  const bool more = short_of.size() > kShown;
+  if (more) short_of.resize(kShown);
+  return Format("usable devices share counters, which are too small for all of them: {}{}", Join(short_of, ", "),
+                more ? ", …" : "");
+}
+
 }  // namespace
 
 std::vector<std::string> WhyNotTogether(const Situation& situation, const alloc::Explanation& explanation) {
@@ -120,20 +168,14 @@ std::vector<std::string> WhyNotTogether(const Situation& situation, const alloc:
   std::vector<std::string> lines;
   AddConstraints(situation, explanation, lines);
   std::int64_t wanted = 0;
-  std::set<std::tuple<std::string_view, std::string_view, std::string_view>> usable;
-  bool counters = false;
   for (const alloc::RequestVerdict& request : explanation.requests) {
     if (!request.request.contains('/') && !request.asked->admin_access.value_or(false)) wanted += request.asked->count;
-    for (const alloc::DeviceVerdict& verdict : request.devices) {
-      if (verdict.obstacle != alloc::Obstacle::kNone) continue;
-      usable.emplace(verdict.driver, verdict.pool, verdict.device);
-      counters = counters || !verdict.published->consumes_counters.empty();
-    }
   }
+  const UsableDevices usable = UsableOf(explanation);
   if (std::cmp_greater(wanted, usable.size())) {
     lines.push_back(Format("the requests want {} devices together, and {} are usable", wanted, usable.size()));
-  } else if (counters) {
-    lines.push_back("each device would do, but together they take more of their pool's counters than there are");
+  } else if (std::string counters = DescribeCounters(explanation, usable); !counters.empty()) {
+    lines.push_back(std::move(counters));
   }
   if (lines.empty()) lines.emplace_back("each request has enough devices, but the requests want the same ones");
   return lines;

@@ -158,6 +158,21 @@ TEST_F(ExplainCluster, OldVersionsOfTheApiAreUnderstood) {
   EXPECT_THAT(result.out, HasSubstr("request gpus: wants 3, 1 of 4 devices usable"));
 }
 
+TEST_F(ExplainCluster, TaintRulesAreFoundInTheVersionOfTheRelease) {
+  PutFile("taint-rule.yaml");
+  server_->SetVersions({"v1", "v1beta2"});
+  Refuse("v1/devicetaintrules", 404);
+  const Outcome result = Run({"claim", "train"});
+  EXPECT_EQ(result.code, 1) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("[DeviceTaintRule broken-rack]"));
+}
+
+TEST_F(ExplainCluster, WithoutTaintRulesNothingIsMissing) {
+  PutFile("fits.yaml");
+  for (const std::string version : {"v1", "v1beta2", "v1alpha3"}) Refuse(version + "/devicetaintrules", 404);
+  EXPECT_EQ(Run({"claim", "train"}).code, 0);
+}
+
 TEST_F(ExplainCluster, AnUnknownClaimIsSaid) {
   const Outcome result = Run({"claim", "nobody"});
   EXPECT_EQ(result.code, 1);

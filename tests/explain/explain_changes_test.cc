@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/fd.h"
-#include "tests/cli/program.h"
 #include "tests/explain/situations.h"
+#include "tests/support/program.h"
 
 namespace tessera::tests {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "base/text.h"
 #include "json/value.h"
-#include "tests/cli/program.h"
 #include "tests/standin/api_server.h"
 #include "tests/support/paths.h"
+#include "tests/support/program.h"
 
 namespace tessera::tests {
 namespace {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include "base/text.h"
 #include "json/value.h"
-#include "tests/cli/program.h"
 #include "tests/explain/big_cluster.h"
 #include "tests/explain/situations.h"
 #include "tests/support/golden.h"
 #include "tests/support/paths.h"
+#include "tests/support/program.h"
 
 namespace tessera::tests {
 namespace {
@@ -41,6 +41,12 @@ TEST_P(ExplainSituation, HasTheSameAnswerAsJson) {
   }
 }
 
+TEST(ExplainJson, HasTheReviewedForm) {
+  std::vector<std::string> arguments = CommandOf("held");
+  arguments.insert(arguments.end(), {"-o", "json"});
+  EXPECT_TRUE(MatchesGolden(RunProgram("tessera", arguments).out, "explain/held.json"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Files, ExplainSituation, testing::ValuesIn(Situations()), [](const auto& given) {
   std::string name = given.param;
   std::ranges::replace(name, '-', '_');
@@ -64,14 +70,22 @@ TEST_F(ExplainBigCluster, FiveThousandDevicesFitOneScreen) {
   EXPECT_TRUE(MatchesGolden(result.out, "explain/big-claim/output.txt"));
 }
 
-TEST_F(ExplainBigCluster, JsonNamesEveryNode) {
+TEST_F(ExplainBigCluster, JsonNamesEveryNodeAndTheReasonOfEveryDevice) {
   const Outcome result = RunProgram(
       "tessera", {"explain", "claim", "-f", SituationFile("big-claim/claim.yaml"), "--slices", cluster_, "-o", "json"});
   const auto value = json::ParseJson(result.out);
   ASSERT_TRUE(value.has_value()) << result.err;
-  std::size_t nodes = 0;
-  for (const json::Value& group : value->at("groups").as_array()) nodes += group.at("nodes").as_array().size();
+  std::size_t nodes = 0, devices = 0;
+  for (const json::Value& group : value->at("groups").as_array()) {
+    const std::size_t alike = group.at("nodes").as_array().size();
+    nodes += alike;
+    const json::Value& request = group.at("requests").at(0);
+    devices += alike * request.at("usable").to_number<std::size_t>();
+    for (const json::Value& reason : request.at("reasons").as_array())
+      devices += reason.at("devices").as_array().size();
+  }
   EXPECT_EQ(nodes, 625U);
+  EXPECT_EQ(devices, 5000U);
 }
 
 TEST(ExplainCommand, ReadsStandardInput) {

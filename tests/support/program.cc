@@ -1,4 +1,4 @@
-#include "tests/cli/program.h"
+#include "tests/support/program.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -25,8 +25,7 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 
 }  // namespace
 
-Program::Program(const std::string& program, std::vector<std::string> arguments,
-                 std::vector<std::string> environment) {
+Program::Program(const std::string& program, std::vector<std::string> arguments, std::vector<std::string> environment) {
   const std::string path = program.contains('/') ? program : TESSERA_BINARY_DIR "/bin/" + program;
   arguments.insert(arguments.begin(), program);
   for (char** variable = environ; *variable != nullptr; ++variable) environment.emplace_back(*variable);
@@ -35,9 +34,8 @@ Program::Program(const std::string& program, std::vector<std::string> arguments,
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, 1, out_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
   posix_spawn_file_actions_addopen(&actions, 2, err_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
-  EXPECT_EQ(posix_spawn(&pid_, path.c_str(), &actions, nullptr, Pointers(arguments).data(),
-                        Pointers(environment).data()),
-            0)
+  EXPECT_EQ(
+      posix_spawn(&pid_, path.c_str(), &actions, nullptr, Pointers(arguments).data(), Pointers(environment).data()), 0)
       << path;
   posix_spawn_file_actions_destroy(&actions);
 }
@@ -60,17 +58,20 @@ bool Program::Reap(bool wait) {
 
 bool Program::Ended() { return Reap(false); }
 
-std::string Program::WaitForLine() {
+std::optional<std::string> Program::LineOrEnd() {
   for (;;) {
     const bool ended = Ended();
     const std::string out = ReadFile(out_).value();
     if (const auto end = out.find('\n'); end != std::string::npos) return out.substr(0, end);
-    if (ended) {
-      ADD_FAILURE() << "it ended: " << ReadFile(err_).value();
-      return {};
-    }
+    if (ended) return std::nullopt;
     std::this_thread::sleep_for(kLook);
   }
+}
+
+std::string Program::WaitForLine() {
+  const auto line = LineOrEnd();
+  if (!line) ADD_FAILURE() << "it ended: " << ReadFile(err_).value();
+  return line.value_or("");
 }
 
 Outcome Program::Wait() {

@@ -15,8 +15,6 @@
 namespace tessera::inspect {
 namespace {
 
-constexpr std::size_t kSeenKept = 3;
-
 using HolderNames = std::map<std::tuple<std::string, std::string, std::string>, std::string>;
 
 HolderNames NamesOf(const std::vector<Holder>& holders) {
@@ -97,30 +95,20 @@ class Speaker {
 class ReasonList {
  public:
   void Add(const alloc::DeviceVerdict& device, Said said) {
-    Entry& entry = entries_[{said.kind, said.text}];
-    entry.devices.push_back(Format("{}/{}/{}", device.driver, device.pool, device.device));
-    if (!said.seen.empty()) entry.seen.insert(std::move(said.seen));
+    by_text_[{said.kind, said.text}].push_back(
+        {.device = Format("{}/{}/{}", device.driver, device.pool, device.device), .seen = std::move(said.seen)});
   }
 
-  std::vector<Reason> Take() const {
+  // Those with most devices first.
+  std::vector<Reason> Take() {
     std::vector<Reason> reasons;
-    for (const auto& [key, entry] : entries_) {
-      Reason& added = reasons.emplace_back(key.first, key.second, entry.devices);
-      added.more_seen = entry.seen.size() > kSeenKept;
-      for (const std::string& one : entry.seen) {
-        if (added.seen.size() < kSeenKept) added.seen.push_back(one);
-      }
-    }
+    for (auto& [key, devices] : by_text_) reasons.emplace_back(key.first, key.second, std::move(devices));
     std::ranges::stable_sort(reasons, std::greater(), [](const Reason& reason) { return reason.devices.size(); });
     return reasons;
   }
 
  private:
-  struct Entry {
-    std::vector<std::string> devices;
-    std::set<std::string> seen;
-  };
-  std::map<std::pair<std::string, std::string>, Entry> entries_;
+  std::map<std::pair<std::string, std::string>, std::vector<RuledOut>> by_text_;
 };
 
 RequestReport ReportRequest(const alloc::RequestVerdict& verdict, Speaker& speaker) {
@@ -184,18 +172,9 @@ void Merge(NodeGroup& into, const NodeGroup& from) {
   into.nodes.push_back(from.nodes.front());
   for (std::size_t r = 0; r < into.requests.size(); ++r) {
     for (std::size_t i = 0; i < into.requests[r].reasons.size(); ++i) {
-      Reason& reason = into.requests[r].reasons[i];
-      const Reason& other = from.requests[r].reasons[i];
-      reason.devices.insert(reason.devices.end(), other.devices.begin(), other.devices.end());
-      for (const std::string& one : other.seen) {
-        if (std::ranges::find(reason.seen, one) != reason.seen.end()) continue;
-        if (reason.seen.size() < kSeenKept) {
-          reason.seen.push_back(one);
-        } else {
-          reason.more_seen = true;
-        }
-      }
-      reason.more_seen = reason.more_seen || other.more_seen;
+      const std::vector<RuledOut>& more = from.requests[r].reasons[i].devices;
+      std::vector<RuledOut>& devices = into.requests[r].reasons[i].devices;
+      devices.insert(devices.end(), more.begin(), more.end());
     }
   }
 }

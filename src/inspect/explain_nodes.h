@@ -10,13 +10,16 @@
 
 namespace tessera::inspect {
 
+struct RuledOut {
+  std::string device;  // "driver/pool/device".
+  std::string seen;    // What is its own in the reason: who holds it, the value it has; may be empty.
+};
+
 // Devices of one request that the same thing rules out.
 struct Reason {
-  std::string kind;                  // "held", "selector", "fault", "capacity", "counters", "taint", "attribute".
-  std::string text;                  // The same for all of them.
-  std::vector<std::string> devices;  // "driver/pool/device", in the order in which they are tried.
-  std::vector<std::string> seen;     // What differs between them: holders, values; each once, a few of them …
-  bool more_seen = false;            // … and there are others.
+  std::string kind;               // "held", "selector", "fault", "capacity", "counters", "taint", "attribute", "node".
+  std::string text;               // The same for all of them.
+  std::vector<RuledOut> devices;  // In the order in which they are tried.
 };
 
 struct RequestReport {

@@ -1,5 +1,7 @@
 #include "inspect/explain_view.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace tessera::inspect {
@@ -77,14 +79,24 @@ std::string DeviceNames(const Reason& reason, std::size_t nodes) {
   constexpr std::size_t kNamed = 4;
   if (nodes > 1 || reason.devices.size() > kNamed) return Devices(reason.devices.size() / nodes);
   std::vector<std::string> names;
-  for (const std::string& device : reason.devices) names.push_back(device.substr(device.rfind('/') + 1));
+  for (const auto& [device, seen] : reason.devices) names.push_back(device.substr(device.rfind('/') + 1));
   return Join(names, ", ");
 }
 
+// "[default/alice (pod default/alice-0); default/bob (no pod)]": what the devices have of their own, each once.
+std::string Seen(const Reason& reason) {
+  constexpr std::size_t kNamed = 3;
+  std::vector<std::string> all;
+  for (const auto& [device, seen] : reason.devices) {
+    if (seen.empty() || std::ranges::find(all, seen) != all.end()) continue;
+    all.push_back(all.size() < kNamed ? seen : "…");
+    if (all.size() > kNamed) break;
+  }
+  return all.empty() ? "" : Format(" [{}]", Join(all, "; "));
+}
+
 void PrintReason(const Reason& reason, std::size_t nodes, Screen& screen) {
-  std::string line = Format("{}: {}", DeviceNames(reason, nodes), reason.text);
-  if (!reason.seen.empty()) line += Format(" [{}{}]", Join(reason.seen, "; "), reason.more_seen ? "; …" : "");
-  screen.Line(6, line);
+  screen.Line(6, Format("{}: {}{}", DeviceNames(reason, nodes), reason.text, Seen(reason)));
 }
 
 void PrintRequest(const RequestReport& request, std::size_t nodes, bool name_claim, Screen& screen) {
@@ -172,11 +184,9 @@ json::Array Strings(const std::vector<std::string>& texts) { return json::Array(
 json::Value ToJson(const RequestReport& request) {
   json::Array reasons;
   for (const Reason& reason : request.reasons) {
-    reasons.push_back({{"kind", reason.kind},
-                       {"text", reason.text},
-                       {"devices", Strings(reason.devices)},
-                       {"seen", Strings(reason.seen)},
-                       {"moreSeen", reason.more_seen}});
+    json::Array devices;
+    for (const auto& [device, seen] : reason.devices) devices.push_back({{"device", device}, {"seen", seen}});
+    reasons.push_back({{"kind", reason.kind}, {"text", reason.text}, {"devices", std::move(devices)}});
   }
   return {{"claim", request.claim},   {"request", request.request}, {"wanted", request.wanted},
           {"usable", request.usable}, {"devices", request.devices}, {"reasons", std::move(reasons)}};

@@ -30,6 +30,15 @@ std::vector<std::string> MissingClasses(const Situation& situation) {
   return missing;
 }
 
+std::string ClassNames(const Situation& situation) {
+  constexpr std::size_t kShown = 8;
+  std::vector<std::string> names;
+  for (const auto& [name, one] : situation.classes) {
+    if (names.size() <= kShown) names.push_back(names.size() < kShown ? name : "…");
+  }
+  return names.empty() ? "there is none" : Join(names, ", ");
+}
+
 void AddPlacements(const Situation& situation, const Answer& answer, Explanation& out) {
   for (std::size_t c = 0; c < answer.allocations.size(); ++c) {
     for (const api::AllocationResult& result : answer.allocations[c].results) {
@@ -96,6 +105,7 @@ void AddNews(const manifests::Objects& objects, const Subject& subject, Explanat
 void AddReasons(const Situation& situation, const Answer& answer, cel::SelectorCache& selectors, Explanation& out) {
   if (const auto missing = MissingClasses(situation); !missing.empty()) {
     out.stopped_by = Join(missing, "; ");
+    out.stopped_advice = Format("create it, or name one of these: {}", ClassNames(situation));
   } else {
     if (answer.fatal) {
       out.stopped_by = Format("on node {}: {}", answer.fatal_node, answer.fatal->message());

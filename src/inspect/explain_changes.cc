@@ -214,10 +214,15 @@ void AddConstraints(const Situation& situation, Changes& changes) {
 
 // From one less downwards; the first that fits is the smallest change of its kind.
 void AddCounts(const NamedRequest& named, Changes& changes) {
-  if (named.request->allocation_mode != "ExactCount") return;
-  for (std::int64_t count = std::min<std::int64_t>(named.request->count, 33) - 1; count > 0; --count) {
-    changes.push_back({Format("ask for {} instead of {} in {}", count, named.request->count, named.name),
-                       [place = named.place, count](Situation& changed) { place.In(changed).count = count; },
+  constexpr std::int64_t kMost = alloc::kMaxResults;
+  const bool all = named.request->allocation_mode == "All";
+  const std::string asked = all ? "all" : Format("{}", named.request->count);
+  for (std::int64_t count = all ? kMost : std::min(named.request->count - 1, kMost); count > 0; --count) {
+    changes.push_back({Format("ask for {} instead of {} in {}", count, asked, named.name),
+                       [place = named.place, count](Situation& changed) {
+                         place.In(changed).allocation_mode = "ExactCount";
+                         place.In(changed).count = count;
+                       },
                        "count of " + named.name});
   }
 }

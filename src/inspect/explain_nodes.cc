@@ -10,7 +10,6 @@
 #include "alloc/checks.h"
 #include "base/text.h"
 #include "inspect/explain_selectors.h"
-#include "inspect/explain_together.h"
 
 namespace tessera::inspect {
 namespace {
@@ -48,7 +47,7 @@ class Speaker {
       case alloc::Obstacle::kFault:
         return SayFault(request, verdict);
       case alloc::Obstacle::kCapacity:
-        return {.kind = "capacity", .text = verdict.detail, .seen = ""};
+        return {.kind = "capacity", .text = "its capacity does not fit", .seen = verdict.detail};
       case alloc::Obstacle::kCounters:
         return {.kind = "counters", .text = "its pool has not enough counters left", .seen = verdict.detail};
       case alloc::Obstacle::kTaint:
@@ -154,6 +153,10 @@ NodeGroup ReportNode(const Situation& situation, const alloc::Node& node, const 
   return group;
 }
 
+bool HasDevices(const NodeGroup& group) {
+  return std::ranges::any_of(group.requests, [](const RequestReport& request) { return request.devices > 0; });
+}
+
 // What must be the same for two nodes to be told in one breath. Holders and values may differ, and so may the names of
 // pools: a node's own is named after it.
 std::string LikenessOf(const NodeGroup& group) {
@@ -164,7 +167,7 @@ std::string LikenessOf(const NodeGroup& group) {
       likeness += Format("|{} {} {}", reason.kind, reason.text, reason.devices.size());
     }
   }
-  for (const std::string& line : group.together) likeness += "|" + line;
+  for (const Conflict& conflict : group.together) likeness += "|" + conflict.likeness;
   return likeness;
 }
 
@@ -209,6 +212,7 @@ std::vector<NodeGroup> GroupNodes(const Situation& situation, cel::SelectorCache
   }
   const auto size = [](const NodeGroup& group) { return group.nodes.size(); };
   std::ranges::stable_sort(groups, std::greater(), size);
+  std::ranges::stable_partition(groups, HasDevices);
   std::vector<NodeGroup> barred = GroupBarred(situation);
   std::ranges::stable_sort(barred, std::greater(), size);
   groups.insert(groups.end(), std::make_move_iterator(barred.begin()), std::make_move_iterator(barred.end()));

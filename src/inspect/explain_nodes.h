@@ -7,6 +7,7 @@
 
 #include "cel/selector_cache.h"
 #include "inspect/explain_situation.h"
+#include "inspect/explain_together.h"
 
 namespace tessera::inspect {
 
@@ -35,11 +36,13 @@ struct NodeGroup {
   std::vector<std::string> bars;   // What keeps the pod away, whatever devices they have; the rest is empty then.
   std::vector<std::string> pools;  // What is wrong with pools: "gpu.nvidia.com/node-a is incomplete: …".
   std::vector<RequestReport> requests;
-  std::vector<std::string> together;  // Where each request has enough devices: why they do not go together.
-  std::string error;                  // That stops the scheduler here; the rest is empty then.
+  std::vector<Conflict>
+      together;       // Where each request has enough devices: why they do not go together. Of the first node.
+  std::string error;  // That stops the scheduler here; the rest is empty then.
 };
 
-// Groups with most nodes first, then those that are barred. For a situation in which nothing fits.
+// Groups with most nodes first; then those without devices; then those that are barred. For a situation in which nothing
+// fits.
 std::vector<NodeGroup> GroupNodes(const Situation& situation, cel::SelectorCache& selectors);
 
 }  // namespace tessera::inspect

@@ -15,15 +15,24 @@ namespace tessera::inspect {
 namespace {
 
 using Requests = std::vector<const alloc::RequestVerdict*>;
+using DeviceKey = std::tuple<std::string_view, std::string_view, std::string_view>;  // Driver, pool, name.
+using UsableDevices = std::map<DeviceKey, const api::Device*>;
+
+DeviceKey KeyOf(const alloc::DeviceVerdict& verdict) { return {verdict.driver, verdict.pool, verdict.device}; }
 
 std::size_t Usable(const alloc::RequestVerdict& request) {
   return static_cast<std::size_t>(
       std::ranges::count(request.devices, alloc::Obstacle::kNone, &alloc::DeviceVerdict::obstacle));
 }
 
-// Mode All wants those that match; one that is ruled out is too few.
+// Mode All wants every device that matches: one that is ruled out by anything else is one too few.
 bool HasEnough(const alloc::RequestVerdict& request) {
-  if (request.asked->allocation_mode == "All") return Usable(request) > 0;
+  if (request.asked->allocation_mode == "All") {
+    const auto passed_over =
+        std::ranges::count(request.devices, alloc::Obstacle::kSelector, &alloc::DeviceVerdict::obstacle);
+    const std::size_t usable = Usable(request);
+    return usable > 0 && usable + static_cast<std::size_t>(passed_over) == request.devices.size();
+  }
   return Usable(request) >= static_cast<std::size_t>(std::max<std::int64_t>(request.asked->count, 0));
 }
 
@@ -56,28 +65,27 @@ const api::Attribute* Find(const alloc::DeviceVerdict& verdict, const alloc::Att
   return own != attributes.end() ? &own->second : nullptr;
 }
 
-// "pci0000:00 ×2, pci0000:80 ×2": the values of usable devices, the most frequent first.
-std::string Values(const Requests& requests, const std::string& attribute) {
+// "pci0000:00 ×2, pci0000:80 ×2": the values of usable devices, the most frequent first. Alike are "×2, ×2".
+Conflict Values(const Requests& requests, const std::string& attribute) {
   constexpr std::size_t kShown = 6;
   const alloc::AttributeName name(attribute);
-  std::map<std::string, std::set<std::tuple<std::string, std::string, std::string>>> devices;
+  std::map<std::string, std::set<DeviceKey>> devices;
   for (const alloc::RequestVerdict* request : requests) {
     for (const alloc::DeviceVerdict& verdict : request->devices) {
-      if (verdict.obstacle != alloc::Obstacle::kNone) continue;
-      const api::Attribute* value = Find(verdict, name);
-      if (value != nullptr)
-        devices[std::visit(Printer{}, *value)].emplace(verdict.driver, verdict.pool, verdict.device);
+      const api::Attribute* value = verdict.obstacle == alloc::Obstacle::kNone ? Find(verdict, name) : nullptr;
+      if (value != nullptr) devices[std::visit(Printer{}, *value)].insert(KeyOf(verdict));
     }
   }
   std::vector<std::pair<std::size_t, std::string>> counts;
   for (const auto& [value, which] : devices) counts.emplace_back(which.size(), value);
   std::ranges::stable_sort(counts, std::greater(), &std::pair<std::size_t, std::string>::first);
-  std::vector<std::string> texts;
+  std::vector<std::string> texts, forms;
   for (const auto& [count, value] : counts) {
     if (texts.size() < kShown) texts.push_back(Format("{} ×{}", value, count));
+    forms.push_back(Format("×{}", count));
   }
-  if (counts.size() > kShown) texts.push_back(Format("{} other values", counts.size() - kShown));
-  return Join(texts, ", ");
+  if (counts.size() > kShown) texts.push_back(Format("and {} other values", counts.size() - kShown));
+  return {.text = Join(texts, ", "), .likeness = Join(forms, ", ")};
 }
 
 bool Covers(const api::Constraint& constraint, const alloc::RequestVerdict& request) {
@@ -87,7 +95,7 @@ bool Covers(const api::Constraint& constraint, const alloc::RequestVerdict& requ
   });
 }
 
-std::string DescribeConstraint(const api::Constraint& constraint, const Requests& covered) {
+Conflict DescribeConstraint(const api::Constraint& constraint, const Requests& covered) {
   std::int64_t wanted = 0;
   for (const alloc::RequestVerdict* request : covered) {
     if (!request->request.contains('/')) wanted += request->asked->count;
@@ -95,12 +103,14 @@ std::string DescribeConstraint(const api::Constraint& constraint, const Requests
   const bool match = constraint.match_attribute.has_value();
   const std::string& attribute = match ? *constraint.match_attribute : *constraint.distinct_attribute;
   const std::string many = wanted > 0 ? Format("{} devices", wanted) : "all devices";
-  return Format("{} {}: {} must have {}; usable devices have {}", match ? "matchAttribute" : "distinctAttribute",
-                attribute, many, match ? "one value" : "different values", Values(covered, attribute));
+  const std::string rule = Format("{} {}: {} must have {}", match ? "matchAttribute" : "distinctAttribute", attribute,
+                                  many, match ? "one value" : "different values");
+  const Conflict values = Values(covered, attribute);
+  return {.text = Format("{}; usable devices have {}", rule, values.text),
+          .likeness = Format("{}; {}", rule, values.likeness)};
 }
 
-void AddConstraints(const Situation& situation, const alloc::Explanation& explanation,
-                    std::vector<std::string>& lines) {
+void AddConstraints(const Situation& situation, const alloc::Explanation& explanation, std::vector<Conflict>& lines) {
   for (const alloc::Claim& claim : situation.claims) {
     for (const api::Constraint& constraint : claim.spec.constraints) {
       if (!constraint.match_attribute && !constraint.distinct_attribute) continue;
@@ -113,15 +123,12 @@ void AddConstraints(const Situation& situation, const alloc::Explanation& explan
   }
 }
 
-using DeviceKey = std::tuple<std::string_view, std::string_view, std::string_view>;  // Driver, pool, name.
-using UsableDevices = std::map<DeviceKey, const api::Device*>;
-
 UsableDevices UsableOf(const alloc::Explanation& explanation) {
   UsableDevices usable;
   for (const alloc::RequestVerdict& request : explanation.requests) {
     for (const alloc::DeviceVerdict& verdict : request.devices) {
       if (verdict.obstacle != alloc::Obstacle::kNone) continue;
-      usable.emplace(DeviceKey(verdict.driver, verdict.pool, verdict.device), verdict.published);
+      usable.emplace(KeyOf(verdict), verdict.published);
     }
   }
   return usable;
@@ -163,22 +170,23 @@ std::string DescribeCounters(const alloc::Explanation& explanation, const Usable
 
 }  // namespace
 
-std::vector<std::string> WhyNotTogether(const Situation& situation, const alloc::Explanation& explanation) {
+std::vector<Conflict> WhyNotTogether(const Situation& situation, const alloc::Explanation& explanation) {
   if (!EachHasEnough(explanation)) return {};
-  std::vector<std::string> lines;
-  AddConstraints(situation, explanation, lines);
+  std::vector<Conflict> conflicts;
+  const auto add = [&](const std::string& text) { conflicts.push_back({.text = text, .likeness = text}); };
+  AddConstraints(situation, explanation, conflicts);
   std::int64_t wanted = 0;
   for (const alloc::RequestVerdict& request : explanation.requests) {
     if (!request.request.contains('/') && !request.asked->admin_access.value_or(false)) wanted += request.asked->count;
   }
   const UsableDevices usable = UsableOf(explanation);
   if (std::cmp_greater(wanted, usable.size())) {
-    lines.push_back(Format("the requests want {} devices together, and {} are usable", wanted, usable.size()));
-  } else if (std::string counters = DescribeCounters(explanation, usable); !counters.empty()) {
-    lines.push_back(std::move(counters));
+    add(Format("the requests want {} devices together, and {} are usable", wanted, usable.size()));
+  } else if (const std::string counters = DescribeCounters(explanation, usable); !counters.empty()) {
+    add(counters);
   }
-  if (lines.empty()) lines.emplace_back("each request has enough devices, but the requests want the same ones");
-  return lines;
+  if (conflicts.empty()) add("each request has enough devices, but the requests want the same ones");
+  return conflicts;
 }
 
 }  // namespace tessera::inspect

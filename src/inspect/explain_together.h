@@ -9,8 +9,13 @@
 
 namespace tessera::inspect {
 
-// One line for each thing that may stand in the way: a constraint with the values that usable devices have, requests
-// that want the same devices. Empty when some request has too few usable devices by itself: that is reason enough.
-std::vector<std::string> WhyNotTogether(const Situation& situation, const alloc::Explanation& explanation);
+struct Conflict {
+  std::string text;      // One line.
+  std::string likeness;  // The same for conflicts of one form, whatever the values are.
+};
+
+// One for each thing that may stand in the way: a constraint with the values that usable devices have, requests that
+// want the same devices. None when some request has too few usable devices by itself: that is reason enough.
+std::vector<Conflict> WhyNotTogether(const Situation& situation, const alloc::Explanation& explanation);
 
 }  // namespace tessera::inspect

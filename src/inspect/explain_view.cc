@@ -101,8 +101,9 @@ void PrintReason(const Reason& reason, std::size_t nodes, Screen& screen) {
 
 void PrintRequest(const RequestReport& request, std::size_t nodes, bool name_claim, Screen& screen) {
   const std::string claim = name_claim ? Format("claim {}, ", request.claim) : "";
-  screen.Line(4, Format("{}request {}: wants {}, {} of {} usable", claim, request.request, request.wanted,
-                        request.usable, Devices(request.devices)));
+  const std::string usable = request.devices == 0 ? "there are no devices"
+                                                  : Format("{} of {} usable", request.usable, Devices(request.devices));
+  screen.Line(4, Format("{}request {}: wants {}, {}", claim, request.request, request.wanted, usable));
   for (std::size_t i = 0; i < request.reasons.size(); ++i) {
     if (i == kReasonsShown) {
       screen.Line(6, Format("and {} more reasons", request.reasons.size() - i));
@@ -120,7 +121,8 @@ void PrintGroup(const NodeGroup& group, bool name_claims, Screen& screen) {
   if (!group.error.empty()) screen.Line(4, group.error);
   for (const std::string& pool : group.pools) screen.Line(4, pool);
   for (const RequestReport& request : group.requests) PrintRequest(request, group.nodes.size(), name_claims, screen);
-  for (const std::string& line : group.together) screen.Line(4, line);
+  const std::string of = group.nodes.size() > 1 ? Format(" (on {})", group.nodes.front()) : "";
+  for (const Conflict& conflict : group.together) screen.Line(4, conflict.text + of);
 }
 
 void PrintGroups(const Explanation& e, Screen& screen) {
@@ -193,10 +195,11 @@ json::Value ToJson(const RequestReport& request) {
 }
 
 json::Value ToJson(const NodeGroup& group) {
-  json::Array requests;
+  json::Array requests, together;
   for (const RequestReport& request : group.requests) requests.push_back(ToJson(request));
+  for (const Conflict& conflict : group.together) together.push_back(conflict.text.c_str());
   return {{"nodes", Strings(group.nodes)}, {"bars", Strings(group.bars)},     {"error", group.error},
-          {"pools", Strings(group.pools)}, {"requests", std::move(requests)}, {"together", Strings(group.together)}};
+          {"pools", Strings(group.pools)}, {"requests", std::move(requests)}, {"together", std::move(together)}};
 }
 
 json::Value ToJson(const Misspelling& misspelling) {

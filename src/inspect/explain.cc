@@ -64,10 +64,24 @@ void AddConditions(const manifests::Claim& claim, std::vector<PrepareNews>& news
   }
 }
 
+// Which driver or claim of the subject a message is about: the kubelet's Events about a pod are of all drivers together.
+std::string Concerned(const manifests::Objects& objects, const Subject& subject, std::string_view message) {
+  for (const ClaimProgress& progress : subject.claims) {
+    const auto name = Cut(progress.claim, "/");
+    const manifests::Claim* claim = name ? FindClaim(objects, name->first, name->second) : nullptr;
+    if (claim == nullptr || !claim->object.allocation) continue;
+    for (const api::AllocationResult& result : claim->object.allocation->results) {
+      if (message.contains(result.driver)) return result.driver;
+    }
+    if (message.contains(Format("ResourceClaim {}:", name->second))) return progress.claim;
+  }
+  return {};
+}
+
 // Events of the pod that are trouble and not the scheduler's, and all of its claims: who prepared, or could not. Of
 // many alike the last one.
 void AddEvents(const manifests::Objects& objects, const Subject& subject, std::vector<PrepareNews>& news) {
-  std::map<std::tuple<std::string, std::string, std::string>, const manifests::Event*> last;
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, const manifests::Event*> last;
   for (const manifests::Event& event : objects.events) {
     const std::string name = Format("{}/{}", event.namespace_name, event.name);
     const bool of_pod = subject.pod != nullptr && event.kind == "Pod" && event.type == "Warning" &&
@@ -76,7 +90,8 @@ void AddEvents(const manifests::Objects& objects, const Subject& subject, std::v
     const bool of_claim = event.kind == "ResourceClaim" &&
                           std::ranges::find(subject.claims, name, &ClaimProgress::claim) != subject.claims.end();
     if (!of_pod && !of_claim) continue;
-    const auto*& kept = last[{of_pod ? "pod " + name : "claim " + name, event.component, event.reason}];
+    const auto*& kept = last[{of_pod ? "pod " + name : "claim " + name, event.component, event.reason,
+                              Concerned(objects, subject, event.message)}];
     if (kept == nullptr || kept->last_seen < event.last_seen) kept = &event;
   }
   std::vector<PrepareNews> events;

@@ -4,13 +4,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
 
 #include "base/text.h"
 #include "cel/conjuncts.h"
+#include "inspect/explain_freeing.h"
 #include "inspect/explain_requests.h"
 #include "inspect/explain_spelling.h"
 
@@ -18,10 +18,10 @@ namespace tessera::inspect {
 namespace {
 
 constexpr std::size_t kShown = 5;
-constexpr std::size_t kMaxHolders = 50;
+constexpr std::size_t kFreeingsShown = 2;
 constexpr std::size_t kMaxPairs = 300;
-// Devices looked at, over all attempts: about a second.
-constexpr std::size_t kBudget = 10'000'000;
+// Devices looked at, over all attempts: a second or two.
+constexpr std::size_t kBudget = 2'000'000;
 
 struct Change {
   std::string text;
@@ -117,7 +117,9 @@ void AddTolerations(const Situation& situation, const NamedRequest& named, Chang
 
 // Puts `true` in the place of a part. What stands around it keeps its place, so that another part can go as well.
 void Drop(std::string& expression, std::size_t offset, std::string_view part) {
-  if (std::string_view(expression).substr(offset, part.size()) != part) offset = expression.find(part);
+  if (!std::string_view(expression).substr(std::min(offset, expression.size())).starts_with(part)) {
+    offset = expression.find(part);
+  }
   if (offset == std::string::npos) return;
   std::string blank = "true";
   blank.resize(std::max(part.size(), blank.size()), ' ');
@@ -227,25 +229,7 @@ void AddCounts(const NamedRequest& named, Changes& changes) {
   }
 }
 
-// Those that no pod uses come first.
-void AddHolders(const Situation& situation, Changes& changes, bool& tried_all) {
-  std::vector<std::size_t> order(situation.holders.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_partition(order, [&](std::size_t h) { return situation.holders[h].pods.empty(); });
-  if (order.size() > kMaxHolders) {
-    order.resize(kMaxHolders);
-    tried_all = false;
-  }
-  for (const std::size_t h : order) {
-    const Holder& holder = situation.holders[h];
-    const std::string pods =
-        holder.pods.empty() ? "which no pod uses" : Format("used by pod {}", Join(holder.pods, ", "));
-    changes.push_back({Format("free what claim {} holds ({})", api::ToText(holder.claim), pods),
-                       [h](Situation& changed) { changed.holders[h].results.clear(); }});
-  }
-}
-
-Changes AllChanges(const Situation& situation, cel::SelectorCache& selectors, bool& tried_all) {
+Changes AllChanges(const Situation& situation, cel::SelectorCache& selectors) {
   Changes changes;
   const std::vector<NamedRequest> requests = AllRequests(situation);
   for (const NamedRequest& named : requests) AddClasses(situation, named, changes);
@@ -257,7 +241,6 @@ Changes AllChanges(const Situation& situation, cel::SelectorCache& selectors, bo
   for (const NamedRequest& named : requests) AddCapacities(situation, named, changes);
   AddConstraints(situation, changes);
   for (const NamedRequest& named : requests) AddCounts(named, changes);
-  AddHolders(situation, changes, tried_all);
   return changes;
 }
 
@@ -301,6 +284,15 @@ void TrySingles(const Changes& changes, Trial& trial, Remedies& remedies) {
   }
 }
 
+// What others would have to give up, where it is the least.
+void TryFreeings(const Situation& situation, cel::SelectorCache& selectors, Remedies& remedies) {
+  const Freeings freeings = FindFreeings(situation, selectors);
+  remedies.tried_all = remedies.tried_all && freeings.tried_all;
+  for (std::size_t i = 0; i < freeings.found.size() && i < kFreeingsShown; ++i) {
+    remedies.found.push_back({.text = ToText(freeings.found[i]), .node = freeings.found[i].node});
+  }
+}
+
 // The first two that are enough together.
 void TryPairs(const Changes& changes, Trial& trial, Remedies& remedies) {
   std::size_t pairs = 0;
@@ -319,14 +311,33 @@ void TryPairs(const Changes& changes, Trial& trial, Remedies& remedies) {
   }
 }
 
+// One of them, and what others would have to give up then.
+void TryWithFreeing(const Situation& situation, const Changes& changes, cel::SelectorCache& selectors,
+                    Remedies& remedies) {
+  constexpr std::size_t kMaxNodes = 100, kMaxChanges = 20;
+  remedies.tried_all = remedies.tried_all && changes.size() <= kMaxChanges && situation.nodes.size() <= kMaxNodes;
+  for (std::size_t i = 0; i < changes.size() && i < kMaxChanges; ++i) {
+    Situation changed = situation;
+    changes[i].make(changed);
+    if (changed.nodes.size() > kMaxNodes) changed.nodes.resize(kMaxNodes);
+    const Freeings freeings = FindFreeings(changed, selectors);
+    if (freeings.found.empty()) continue;
+    const Freeing& first = freeings.found.front();
+    remedies.found.push_back({.text = Format("{}, and {}", changes[i].text, ToText(first)), .node = first.node});
+    return;
+  }
+}
+
 }  // namespace
 
 Remedies FindRemedies(const Situation& situation, cel::SelectorCache& selectors) {
   Remedies remedies;
-  const Changes changes = AllChanges(situation, selectors, remedies.tried_all);
+  const Changes changes = AllChanges(situation, selectors);
   Trial trial(situation, selectors);
   TrySingles(changes, trial, remedies);
+  TryFreeings(situation, selectors, remedies);
   if (remedies.found.empty()) TryPairs(changes, trial, remedies);
+  if (remedies.found.empty()) TryWithFreeing(situation, changes, selectors, remedies);
   return remedies;
 }
 

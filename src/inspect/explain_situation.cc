@@ -153,6 +153,7 @@ Result<alloc::Explanation> Replay::Explain(const alloc::Node& node) const {
 
 std::size_t DevicesToLookAt(const Situation& situation) {
   std::size_t count = 1;
+  for (const Holder& holder : situation.holders) count += holder.results.size();
   for (const alloc::Node& node : situation.nodes) {
     for (const std::uint32_t index : situation.inventory->ForNode(node.name, false)) {
       count += situation.inventory->Slice(index).object.devices.size();

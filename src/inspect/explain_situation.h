@@ -79,7 +79,7 @@ class Replay {
   const alloc::Allocator allocator_;
 };
 
-// How many devices Ask() looks at, at most: the price of asking.
+// How many devices Ask() looks at, at most, and how many are held: the price of asking.
 std::size_t DevicesToLookAt(const Situation& situation);
 
 }  // namespace tessera::inspect

@@ -153,7 +153,7 @@ void PrintRemedies(const Explanation& e, Screen& screen) {
   screen.Line(0, "Smallest change:");
   for (std::size_t i = 0; i < e.remedies.found.size(); ++i) {
     if (i == 1) screen.Line(0, "Or:");
-    screen.Line(2, Format("{}: then it fits on {}", e.remedies.found[i].text, e.remedies.found[i].node));
+    screen.Line(2, Format("{}: then it fits on {}", e.remedies.found[i].text, e.remedies.found[i].node), kNewsWidth);
   }
 }
 

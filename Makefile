@@ -14,7 +14,7 @@ cluster := PYTHONPATH=tests/cluster PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m harne
 space  := $(subst ,, )
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check chart-test install lint format format-check bench bench-cluster image image-test cluster cluster-down e2e clean help
+.PHONY: all demo test check chart-test install lint format format-check bench bench-alloc bench-health bench-cluster image image-test cluster cluster-down e2e clean help
 
 all: ## Build the release programs into build/bin
 	@tools/setup build
@@ -59,6 +59,14 @@ format-check: ## Fail when a source is not formatted
 bench: ## Measure; results also as build/bench/*.json
 	@tools/setup build
 	@tools/bench
+
+bench-alloc: ## Measure the allocator and CEL beside Kubernetes' own (BENCH="--rounds 1")
+	@tools/setup build cluster
+	@tools/bench alloc $(BENCH)
+
+bench-health: ## Measure how fast a sick GPU is reported, and Prepare in a storm of Xids (BENCH="--signals 40")
+	@tools/setup build
+	@tools/bench health $(BENCH)
 
 bench-cluster: image ## Measure on a real cluster, beside a minimal Go driver (BENCH="--pods 5"); as root
 	@tools/setup build cluster

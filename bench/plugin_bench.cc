@@ -69,7 +69,7 @@ void AddLoad(const std::string& what, const LoadTimes& times, std::vector<Measur
 void MeasureLoads(PluginNode& node, const Options& options, std::size_t prepared, std::vector<Measurement>& rows) {
   for (const bool admin_access : {false, true}) {
     for (const std::size_t callers : {1, 8, 32}) {
-      if (!admin_access && callers > node.gpus()) continue;
+      if (!admin_access && callers > node.devices().size()) continue;
       const std::string what = Format("{} caller{}, {} prepared{}", callers, callers == 1 ? "" : "s", prepared,
                                       admin_access ? ", admin" : "");
       Progress("measuring " + what);

@@ -1,8 +1,10 @@
 #include "bench/plugin_node.h"
 
+#include <algorithm>
 #include <future>
 
 #include "base/text.h"
+#include "tests/support/must.h"
 
 namespace tessera::bench {
 namespace {
@@ -10,21 +12,19 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::steady_clock;
 using tests::Kubelet;
+using tests::Must;
 
 constexpr std::chrono::seconds kPatience{30};
 
-template <class T>
-T Must(Result<T> result) {
-  if (!result) Abort(result.error().Text());
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
-
-std::size_t CountDevices(standin::ApiServer& api) {
-  std::size_t count = 0;
+std::vector<std::string> DeviceNames(standin::ApiServer& api) {
+  std::vector<std::string> names;
   for (const json::Value& slice : api.List("/apis/resource.k8s.io/v1/resourceslices")) {
-    count += slice.at("spec").at("devices").as_array().size();
+    for (const json::Value& device : slice.at("spec").at("devices").as_array()) {
+      names.emplace_back(device.at("name").as_string());
+    }
   }
-  return count;
+  std::ranges::sort(names);
+  return names;
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ PluginNode::StartTimes PluginNode::Start() {
     Abort("the plugin did not come up:\n" + ReadFile(dir_.path() / "plugin.log").value_or(""));
   }
   socket_ = setup_->kubelet().Instances(standin::kDriverName).front().endpoint;
-  gpus_ = CountDevices(setup_->api());
+  devices_ = DeviceNames(setup_->api());
   return times;
 }
 
@@ -75,7 +75,7 @@ std::vector<Caller> PluginNode::Connect(std::size_t callers) const {
 std::vector<Kubelet::Claim> PluginNode::MakeClaims(std::size_t count, bool admin_access) {
   std::vector<Kubelet::Claim> claims;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::string device = Format("gpu-{}", i % gpus_);
+    const std::string& device = devices_[i % devices_.size()];
     claims.push_back(setup_->MakeClaim(Format("claim-{}", ++made_), {device}, admin_access));
   }
   return claims;

@@ -34,11 +34,12 @@ class PluginNode {
   void Stop();  // With SIGTERM; the claims stay.
 
   std::vector<Caller> Connect(std::size_t callers) const;
-  // Claims that nobody has prepared yet, on the node's GPUs in turn.
+  // Claims that nobody has prepared yet, on the node's devices in turn.
   std::vector<tests::Kubelet::Claim> MakeClaims(std::size_t count, bool admin_access);
   void DeleteClaims(const std::vector<tests::Kubelet::Claim>& claims);
 
-  std::size_t gpus() const { return gpus_; }
+  const std::vector<std::string>& devices() const { return devices_; }  // As published, sorted.
+  const std::filesystem::path& socket() const { return socket_; }
   standin::NodeSetup& setup() { return *setup_; }
   pid_t pid() const { return plugin_->pid(); }
 
@@ -48,7 +49,7 @@ class PluginNode {
   std::unique_ptr<standin::NodeSetup> setup_;
   std::optional<Process> plugin_;
   std::filesystem::path socket_;
-  std::size_t gpus_ = 0;
+  std::vector<std::string> devices_;
   std::size_t made_ = 0;
 };
 

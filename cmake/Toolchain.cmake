@@ -37,8 +37,9 @@ target_compile_definitions(tessera_options INTERFACE
   $<$<CONFIG:Dev>:_GLIBCXX_ASSERTIONS>)
 target_link_options(tessera_options INTERFACE
   -Wl,--gc-sections -Wl,-z,relro,-z,now -Wl,--as-needed
-  # Debian 12's mold packs them without naming GLIBC_ABI_DT_RELR, and glibc refuses to load that.
-  $<$<CONFIG:Release>:-Wl,-s,-z,pack-relative-relocs>)
+  # Debian's mold packs them too, but leaves out the mark of it (GLIBC_ABI_DT_RELR) without which glibc refuses to load.
+  $<$<CONFIG:Release>:-Wl,-z,pack-relative-relocs>
+  $<$<CONFIG:Release>:-Wl,-s>)
 
 find_program(MOLD mold)
 if(MOLD AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")

@@ -147,14 +147,18 @@ Result<std::vector<Event>> ReadEvents(const fs::path& path, std::uint64_t after)
   return events;
 }
 
-Result<void> AppendEvent(const fs::path& path, const Event& event) {
+// The newest kMaxEvents are kept.
+Result<void> AppendEvents(const fs::path& path, std::span<const Event> events) {
+  if (events.size() > kMaxEvents) events = events.last(kMaxEvents);
   TESSERA_ASSIGN(const std::string text, ReadFile(path));
   const auto lines = Lines(text);
+  const std::size_t room = kMaxEvents - events.size();
   std::string kept;
-  for (std::size_t i = lines.size() < kMaxEvents ? 0 : lines.size() - kMaxEvents + 1; i < lines.size(); ++i) {
+  for (std::size_t i = lines.size() < room ? 0 : lines.size() - room; i < lines.size(); ++i) {
     kept.append(lines[i]) += '\n';
   }
-  return ReplaceFile(path, kept + json::PrintJson(json::Encode(event)) + '\n');
+  for (const Event& event : events) kept += json::PrintJson(json::Encode(event)) + '\n';
+  return ReplaceFile(path, kept);
 }
 
 // The driver root "/" is the machine itself (a container into which the state is mounted): its /dev and /proc are not
@@ -254,11 +258,13 @@ Result<void> Store::Update(const std::function<Result<void>(Machine&)>& change) 
   return impl_->Replace(root_, after);
 }
 
-Result<void> Store::Emit(Event event) {
+Result<void> Store::EmitAll(std::span<const Event> events) {
   TESSERA_ASSIGN(const UniqueFd lock, TakeLock(impl_->lock));
   if (!impl_->page.writable()) return BadConfig("StateReadOnly", impl_->events.string() + " may only be read here");
-  event.sequence = impl_->page->sequence.fetch_add(1) + 1;
-  TESSERA_TRY(AppendEvent(impl_->events, event));
+  std::vector<Event> numbered(events.begin(), events.end());
+  std::uint64_t sequence = impl_->page->sequence.fetch_add(events.size());
+  for (Event& event : numbered) event.sequence = ++sequence;
+  TESSERA_TRY(AppendEvents(impl_->events, numbered));
   impl_->WakeAll();
   return {};
 }

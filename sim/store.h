@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,7 @@ void Describe(F& f, Event& e) {
   f.Optional("gpuInstance", e.gpu_instance);
   f.Optional("computeInstance", e.compute_instance);
 }
-inline constexpr std::size_t kMaxEvents = 1024;
+inline constexpr std::size_t kMaxEvents = 4096;
 
 // Safe to call from any thread and any number of processes.
 class Store {
@@ -62,7 +63,9 @@ class Store {
   Result<void> Update(const std::function<Result<void>(Machine&)>& change);
 
   // Appends an event and wakes everybody who waits for one.
-  Result<void> Emit(Event event);
+  Result<void> Emit(const Event& event) { return EmitAll({&event, 1}); }
+  // The same for many at once: a storm of thousands a second costs little that way.
+  Result<void> EmitAll(std::span<const Event> events);
 
   // The sequence number of the newest event: where a new listener starts.
   std::uint64_t LastEvent() const;

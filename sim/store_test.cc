@@ -142,8 +142,24 @@ TEST_F(StoreTest, EventsArriveInOrderAndOnce) {
   EXPECT_TRUE(other->WaitEvents(other->LastEvent(), 0ms).value().empty());
 }
 
+TEST_F(StoreTest, EventsEmittedTogetherKeepTheirOrderAfterEarlierOnes) {
+  ASSERT_TRUE(store_->Emit({.type = 8, .data = 1}).has_value());
+  const std::uint64_t start = store_->LastEvent();
+  const std::vector<Event> together{{.type = 8, .data = 2}, {.type = 8, .data = 3}};
+  ASSERT_TRUE(store_->EmitAll(together).has_value());
+  const auto events = store_->WaitEvents(start - 1, 0ms).value();
+  ASSERT_EQ(events.size(), 3U);
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    EXPECT_EQ(events[i].sequence, start + i);
+    EXPECT_EQ(events[i].data, i + 1);
+  }
+}
+
 TEST_F(StoreTest, EventsAreBounded) {
-  for (std::size_t i = 0; i < kMaxEvents + 5; ++i) ASSERT_TRUE(store_->Emit({.type = 8, .data = i}).has_value());
+  std::vector<Event> many;
+  for (std::size_t i = 0; i < kMaxEvents; ++i) many.push_back({.type = 8, .data = i});
+  ASSERT_TRUE(store_->EmitAll(many).has_value());
+  for (std::size_t i = 0; i < 5; ++i) ASSERT_TRUE(store_->Emit({.type = 8, .data = kMaxEvents + i}).has_value());
   const auto events = store_->WaitEvents(0, 0ms).value();
   ASSERT_EQ(events.size(), kMaxEvents);
   EXPECT_EQ(events.front().data, 5U);

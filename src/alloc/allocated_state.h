@@ -22,7 +22,7 @@ struct DeviceUse {
 };
 
 // Devices of one pool, by name.
-using PoolUse = std::map<std::string, DeviceUse, std::less<>>;
+using PoolUse = NameTable<DeviceUse>;
 
 class AllocatedState {
  public:
@@ -36,7 +36,7 @@ class AllocatedState {
 
  private:
   Gates gates_;
-  PoolMap<PoolUse> pools_;
+  PoolTable<PoolUse> pools_;
 };
 
 }  // namespace tessera::alloc

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,10 +13,14 @@
 
 namespace tessera::alloc {
 
-// A slice with its devices as selectors see them, in the same order.
+// A slice with its devices as selectors see them, in the same order; and what any of its devices has, so that nobody
+// needs to look at each.
 struct InventorySlice {
   api::ResourceSlice object;
   std::vector<cel::DeviceFacts> facts;
+  bool has_compatibility_groups = false;
+  bool has_binding_conditions = false;
+  bool consumes_counters = false;
 };
 
 // Immutable, so safe from any thread. Taints of DeviceTaintRules are in the slices already.
@@ -36,12 +39,23 @@ class Inventory {
   // All slices of a pool, of every generation.
   std::span<const std::uint32_t> OfPool(std::string_view driver, std::string_view pool) const;
 
+  // Whether a device's name stands only once in all slices of its pool.
+  bool NamesAreUnique(std::string_view driver, std::string_view pool) const;
+
  private:
+  struct PoolSlices {
+    Indices indices;
+    bool names_are_unique = true;
+  };
+
+  void Add(api::ResourceSlice object);
+  bool FindNoNameTwice(const Indices& indices) const;
+
   std::vector<InventorySlice> slices_;
-  std::map<std::string, Indices, std::less<>> by_node_;
+  NameTable<Indices> by_node_;
   Indices shared_;           // Without a node name.
   Indices shared_counters_;  // The same, and every slice with counters.
-  PoolMap<Indices> by_pool_;
+  PoolTable<PoolSlices> by_pool_;
 };
 
 }  // namespace tessera::alloc

@@ -12,19 +12,25 @@ constexpr std::string_view kMissingKeyHint =
 
 }  // namespace
 
+std::string Matcher::Step::Owner() const {
+  return device_class != nullptr ? Format("class {}", device_class->name) : Format("claim {}", api::ToText(*claim));
+}
+
 void Matcher::AddSteps(std::vector<Step>& steps, const std::vector<api::Selector>& selectors,
-                       const std::string& owner) {
+                       const api::DeviceClass* device_class, const api::ClaimRef* claim) {
   for (std::size_t i = 0; i < selectors.size(); ++i) {
-    const std::string text = selectors[i].cel.value_or("");
-    steps.push_back({.selector = selectors_.Get(text), .owner = owner, .number = i, .text = text});
+    const std::string_view text = selectors[i].cel ? std::string_view(*selectors[i].cel) : std::string_view();
+    steps.push_back(
+        {.selector = selectors_.Get(text), .device_class = device_class, .claim = claim, .number = i, .text = text});
   }
 }
 
 void Matcher::AddOption(const api::DeviceClass& device_class, const api::DeviceRequest& request,
-                        const std::string& claim) {
+                        const api::ClaimRef& claim) {
   std::vector<Step>& steps = steps_.emplace_back();
-  AddSteps(steps, device_class.selectors, Format("class {}", device_class.name));
-  AddSteps(steps, request.selectors, Format("claim {}", claim));
+  steps.reserve(device_class.selectors.size() + request.selectors.size());
+  AddSteps(steps, device_class.selectors, &device_class, nullptr);
+  AddSteps(steps, request.selectors, nullptr, &claim);
   known_.emplace_back(pools_.devices.size(), Match::kUnknown);
 }
 
@@ -50,13 +56,13 @@ Match Matcher::Evaluate(std::size_t option, std::uint32_t device) const {
 Error Matcher::Fault(const Step& step, const Candidate& candidate, const Error& error) const {
   if (!step.selector) {
     return {error.kind(), error.code(),
-            Format("{}: selector #{}: CEL compile error: {}", step.owner, step.number, error.message()),
+            Format("{}: selector #{}: CEL compile error: {}", step.Owner(), step.number, error.message()),
             error.advice()};
   }
   const std::string where = rules_.errors_name_device ? Format(" on device {}", DeviceName(candidate)) : "";
   const bool missing = rules_.errors_name_device && error.message().contains("no such key:");
   return {error.kind(), error.code(),
-          Format("{}: selector #{}{}: CEL runtime error: {}{}", step.owner, step.number, where, error.message(),
+          Format("{}: selector #{}{}: CEL runtime error: {}{}", step.Owner(), step.number, where, error.message(),
                  missing ? kMissingKeyHint : ""),
           error.advice()};
 }
@@ -78,7 +84,7 @@ std::string Matcher::WhyNot(std::size_t option, std::uint32_t device) const {
     const auto match =
         step.selector ? step.selector->Matches(*candidate.facts) : std::unexpected(step.selector.error());
     if (!match) return Fault(step, candidate, match.error()).Text();
-    if (!*match) return Format("{}: selector #{} is false: {}", step.owner, step.number, step.text);
+    if (!*match) return Format("{}: selector #{} is false: {}", step.Owner(), step.number, step.text);
   }
   return Format("node {} does not reach it", node_.name);
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "alloc/node.h"
@@ -22,8 +23,8 @@ class Matcher {
   Matcher(const PoolSet& pools, const Node& node, const Rules& rules, cel::SelectorCache& selectors)
       : pools_(pools), node_(node), rules_(rules), selectors_(selectors) {}
 
-  // The selectors of the next option. `claim` is its "namespace/name", for messages.
-  void AddOption(const api::DeviceClass& device_class, const api::DeviceRequest& request, const std::string& claim);
+  // The selectors of the next option. What it is given must outlive it.
+  void AddOption(const api::DeviceClass& device_class, const api::DeviceRequest& request, const api::ClaimRef& claim);
 
   // Class selectors come first, then the request's, then whether the node reaches the device.
   Match Ask(std::size_t option, std::uint32_t device) {
@@ -42,12 +43,16 @@ class Matcher {
  private:
   struct Step {
     Result<cel::DeviceSelector> selector;
-    std::string owner;  // "class K" or "claim N/C".
+    const api::DeviceClass* device_class = nullptr;  // Whose it is …
+    const api::ClaimRef* claim = nullptr;            // … one of the two.
     std::size_t number = 0;
-    std::string text;
+    std::string_view text;
+
+    std::string Owner() const;  // "class K" or "claim N/C".
   };
 
-  void AddSteps(std::vector<Step>& steps, const std::vector<api::Selector>& selectors, const std::string& owner);
+  void AddSteps(std::vector<Step>& steps, const std::vector<api::Selector>& selectors,
+                const api::DeviceClass* device_class, const api::ClaimRef* claim);
   Match Evaluate(std::size_t option, std::uint32_t device) const;
   Result<bool> Reached(const Candidate& candidate) const;
   Error Fault(const Step& step, const Candidate& candidate, const Error& error) const;

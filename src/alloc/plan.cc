@@ -153,7 +153,7 @@ Result<void> Planner::AddOption(const api::ClaimRequest& main, const api::Device
                ClaimName(), name, request.device_class, Quote(request.device_class)),
         "create the DeviceClass, or correct deviceClassName");
   }
-  matcher_.AddOption(device_class->second, request, ClaimName());
+  matcher_.AddOption(device_class->second, request, plan_.claims.back().claim->ref);
   Option& option = plan_.options.emplace_back();
   option.request = &request;
   option.device_class = &device_class->second;

@@ -17,16 +17,13 @@ struct Draft {
   Slices devices, counters;
 };
 
-bool UsesCompatibilityGroups(const api::ResourceSlice& slice) {
-  return std::ranges::any_of(slice.devices, &api::Device::has_compatibility_groups);
-}
-
 // Whether the release, with its gates, looks at such a slice at all.
-bool Understood(const api::ResourceSlice& slice, const Rules& rules) {
-  if (!rules.gates.partitionable_devices && (slice.per_device_node_selection || !slice.shared_counters.empty())) {
+bool Understood(const InventorySlice& slice, const Rules& rules) {
+  if (!rules.gates.partitionable_devices &&
+      (slice.object.per_device_node_selection || !slice.object.shared_counters.empty())) {
     return false;
   }
-  return rules.release < cel::Release::k1_37 || !UsesCompatibilityGroups(slice);
+  return rules.release < cel::Release::k1_37 || !slice.has_compatibility_groups;
 }
 
 Result<bool> Relevant(const api::ResourceSlice& slice, const Node& node, const Rules& rules) {
@@ -59,7 +56,7 @@ std::optional<Slices> WholePool(const Inventory& inventory, const api::ResourceS
     const InventorySlice& slice = inventory.Slice(index);
     if (slice.object.pool_generation > known.pool_generation) return std::nullopt;
     if (slice.object.pool_generation < known.pool_generation) continue;
-    if (rules.release >= cel::Release::k1_37 && UsesCompatibilityGroups(slice.object)) continue;
+    if (rules.release >= cel::Release::k1_37 && slice.has_compatibility_groups) continue;
     all.push_back(&slice);
   }
   return all;
@@ -115,6 +112,7 @@ std::string CollectCounters(const Slices& slices, Pool& pool, CounterIndex& inde
 
 std::string UnknownCounter(const Slices& slices, const CounterIndex& index) {
   for (const InventorySlice* slice : slices) {
+    if (!slice->consumes_counters) continue;
     for (const api::Device& device : slice->object.devices) {
       for (const api::Counters& consumption : device.consumes_counters) {
         const auto set = index.find(consumption.set);
@@ -129,8 +127,8 @@ std::string UnknownCounter(const Slices& slices, const CounterIndex& index) {
 }
 
 // What is wrong with the pool as a whole, or nothing. Fills in its counters.
-std::string Fault(const Draft& draft, const Rules& rules, Pool& pool, CounterIndex& index) {
-  std::string fault = DuplicateDevice(draft.devices);
+std::string Fault(const Draft& draft, bool names_are_unique, const Rules& rules, Pool& pool, CounterIndex& index) {
+  std::string fault = names_are_unique ? "" : DuplicateDevice(draft.devices);
   if (!fault.empty() || !rules.gates.partitionable_devices) return fault;
   fault = CollectCounters(draft.counters, pool, index);
   if (fault.empty()) fault = UnknownCounter(draft.devices, index);
@@ -188,6 +186,9 @@ class Assembly {
 
   void AddDevices(Pool& pool, const Draft& draft, const PoolUse* use, const CounterIndex& index) {
     pool.first_device = static_cast<std::uint32_t>(out_.devices.size());
+    std::size_t count = 0;
+    for (const InventorySlice* slice : draft.devices) count += slice->object.devices.size();
+    if (out_.devices.empty()) out_.devices.reserve(count);  // Most nodes have one pool.
     for (const InventorySlice* slice : draft.devices) {
       for (std::size_t i = 0; i < slice->object.devices.size(); ++i) {
         const api::Device& device = slice->object.devices[i];
@@ -212,9 +213,7 @@ class Assembly {
 };
 
 bool HasBindingConditions(const Draft& draft) {
-  return std::ranges::any_of(draft.devices, [](const InventorySlice* slice) {
-    return std::ranges::any_of(slice->object.devices, [](const auto& d) { return !d.binding_conditions.empty(); });
-  });
+  return std::ranges::any_of(draft.devices, &InventorySlice::has_binding_conditions);
 }
 
 // Nothing when the whole pool is out of date.
@@ -234,7 +233,8 @@ std::optional<Entry> Judge(Draft draft, const Inventory& inventory, const Rules&
   }
   Sort(draft, rules);
   entry.draft = std::move(draft);
-  entry.pool.reason = Fault(entry.draft, rules, entry.pool, entry.index);
+  const bool names_are_unique = inventory.NamesAreUnique(first.driver, first.pool_name);
+  entry.pool.reason = Fault(entry.draft, names_are_unique, rules, entry.pool, entry.index);
   if (!entry.pool.reason.empty()) entry.pool.state = PoolState::kInvalid;
   entry.last = entry.pool.state == PoolState::kUsable && HasBindingConditions(entry.draft);
   return entry;
@@ -247,7 +247,7 @@ Result<PoolSet> GatherPools(const Inventory& inventory, const Node& node, const 
   PoolMap<Draft> drafts;  // Sorted as the scheduler sorts.
   for (const std::uint32_t index : inventory.ForNode(node.name, rules.pulls_in_counter_slices)) {
     const InventorySlice& slice = inventory.Slice(index);
-    if (!Understood(slice.object, rules)) continue;
+    if (!Understood(slice, rules)) continue;
     auto relevant = Relevant(slice.object, node, rules);
     if (!relevant) return std::unexpected(std::move(relevant).error().Wrap(Format("slice {}", slice.object.name)));
     if (*relevant) AddSlice(drafts[{slice.object.driver, slice.object.pool_name}].relevant, slice);

@@ -137,8 +137,8 @@ void HealthWatch::Turn() {
   TakeWaiting(now);
   const std::vector<health::Change> changes = Conclude(now);
   CountTransitions(changes, parts_.metrics);
+  if (on_look) on_look();  // First: the kubelet is told directly, others by way of the API server.
   if (!changes.empty() && on_change) on_change(report(), changes);
-  if (on_look) on_look();
   {
     const std::lock_guard lock(mutex_);
     ++ended_;

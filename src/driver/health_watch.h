@@ -59,7 +59,7 @@ class HealthWatch {
 
   // Both run on the health thread and are set before Start(). They must not call Refresh(), and not block for long.
   std::function<void(const Report& report, const std::vector<health::Change>& changes)> on_change;
-  std::function<void()> on_look;  // After each turn, also when nothing has changed: the report is of now.
+  std::function<void()> on_look;  // In each turn, also when nothing has changed: the report is of now.
 
   void Start();
   void Stop();  // Ends the thread and lets go of the driver.

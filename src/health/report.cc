@@ -62,7 +62,8 @@ std::string TaintValue(const ReasonReport& reason) {
   return bare ? "" : reason.code;
 }
 
-// One a key. A milder reason never replaces a worse one, and of two alike the older stays.
+// One a key. A milder reason never replaces a worse one, and of two alike the older stays. Their order says nothing of
+// time: it would change while reasons recover and over a restart, and each change is a write of slices.
 std::vector<api::Taint> TaintsOf(const std::vector<ReasonReport>& reasons) {
   struct Candidate {
     std::size_t effect;
@@ -81,6 +82,9 @@ std::vector<api::Taint> TaintsOf(const std::vector<ReasonReport>& reasons) {
   }
   std::ranges::stable_sort(found, std::greater<>(), &Candidate::effect);
   if (found.size() > kMaxTaints) found.resize(kMaxTaints);
+  std::ranges::sort(found, [](const Candidate& a, const Candidate& b) {
+    return std::tuple(b.effect, std::string_view(a.key)) < std::tuple(a.effect, std::string_view(b.key));
+  });
   std::vector<api::Taint> taints;
   for (const Candidate& c : found)
     taints.push_back({.key = c.key, .value = c.value, .effect = std::string(kEffects.at(c.effect))});

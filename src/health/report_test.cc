@@ -125,6 +125,18 @@ TEST(Report, AMilderReasonNeverReplacesAWorseTaintOfItsKey) {
   }
 }
 
+TEST(Report, TaintsKeepTheirOrderWhicheverReasonIsOlderOrRecovers) {
+  auto xid = Of(Kind::kXid, Severity::kLost);
+  auto lost = Of(Kind::kGpuLost, Severity::kLost);
+  lost.since = xid.since + seconds{1};
+  const auto taints = Taints(MakeDeviceHealth({xid, lost}, true, Isolation::kTaint));
+  EXPECT_THAT(taints, ElementsAre("gpu.nvidia.com/gpu-lost=:NoSchedule", "gpu.nvidia.com/xid=79:NoSchedule"));
+  xid.since = lost.since + seconds{1};
+  EXPECT_EQ(Taints(MakeDeviceHealth({xid, lost}, true, Isolation::kTaint)), taints);
+  lost.phase = Phase::kRecovering;
+  EXPECT_EQ(Taints(MakeDeviceHealth({xid, lost}, true, Isolation::kTaint)), taints);
+}
+
 TEST(Report, HasTheStrongestTaintsWhenThereAreTooMany) {
   std::vector<ReasonReport> reasons;
   for (const Kind kind : {Kind::kThermalSlowdown, Kind::kPowerSlowdown, Kind::kPcieDegraded, Kind::kRowRemapPending}) {

@@ -18,10 +18,10 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using Time = steady_clock::time_point;
 
-constexpr milliseconds kBetweenBatches{100};     // Events that come faster are sent together.
-constexpr milliseconds kBetweenReadings{1'000};  // However many events ask for one.
-constexpr milliseconds kLongestPause{1'000};     // After errors of the event wait.
-constexpr std::size_t kMostUnread = 64 << 10;    // An agent that is this far behind is sent nothing.
+constexpr milliseconds kBetweenBatches{100};   // Events that come faster are sent together.
+constexpr milliseconds kBetweenReadings{500};  // Of those that events want.
+constexpr milliseconds kLongestPause{1'000};   // After errors of the event wait.
+constexpr std::size_t kMostUnread = 64 << 10;  // An agent that is this far behind is sent nothing.
 
 // One host at work.
 class Watching {
@@ -32,6 +32,8 @@ class Watching {
   // Until the agent is gone, which is no error, or the driver is.
   Result<void> Run() {
     for (;;) {
+      // Before reading: a GPU that just had an Xid may hang in it, and this process is replaced.
+      if (!Flush()) return {};
       TESSERA_TRY(ReadWhenDue());
       if (!Flush()) return {};
       if (!Rest()) return {};
@@ -43,8 +45,9 @@ class Watching {
   Result<void> ReadWhenDue() {
     if (steady_clock::now() < next_reading_) return {};
     TESSERA_ASSIGN(vitals_, session_.Read());
-    last_reading_ = steady_clock::now();
-    next_reading_ = last_reading_ + period_;
+    const Time now = steady_clock::now();
+    next_reading_ = now + period_;
+    if (std::exchange(wanted_, false)) not_wanted_before_ = now + kBetweenReadings;
     return {};
   }
 
@@ -106,14 +109,19 @@ class Watching {
     ReadSoon();  // A GPU is lost, and NVML does not say which: each is asked.
   }
 
-  void ReadSoon() { next_reading_ = std::min(next_reading_, last_reading_ + kBetweenReadings); }
+  void ReadSoon() {
+    wanted_ = true;
+    next_reading_ = std::min(next_reading_, not_wanted_before_);
+  }
 
   WatchSession session_;
   const milliseconds period_;
   Receiver& receiver_;
   EventBatch batch_;
   std::optional<MachineVitals> vitals_;  // Not sent yet.
-  Time last_reading_, next_reading_;     // The first is due at once.
+  Time next_reading_;                    // The first is due at once.
+  bool wanted_ = false;                  // It is not only the period's.
+  Time not_wanted_before_;               // However many events want one.
   Time not_before_;                      // Events are left waiting until then.
   milliseconds pause_{0};                // The last one after an error.
 };

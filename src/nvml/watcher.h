@@ -26,7 +26,7 @@ struct WatchOptions {
 
 // Holds one long NVML session in a host of its own: it reads the vitals every period, and once more soon after an event.
 // Each NVML call has a deadline. A GPU that makes the host hang is silent, and left alone for a while; a call that crashes
-// it is left out. The host is replaced and the other GPUs' vitals go on; events of that moment are lost. A host that
+// it is left out. The host is replaced and the other GPUs' vitals go on; events that come meanwhile are lost. A host that
 // cannot be killed is abandoned (HostKeeper).
 //
 // While it watches, the driver cannot be unloaded, nor a GPU be reset or change its MIG mode where that needs a reset:

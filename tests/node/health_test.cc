@@ -125,6 +125,7 @@ TEST(HealthOfTheLost, IsKnownAlsoWhenAScanMissesTheGpuBeforeTheWatcherDoes) {
   (void)node.Prepare(node.MakeClaim("a", {"gpu-99"}));  // Makes it scan.
   EXPECT_TRUE(node.WaitHealth("Unhealthy", "GpuLost: ")) << plugin->Log();
   node.ResetVictim();
+  (void)node.Prepare(node.MakeClaim("b", {"gpu-98"}));  // Another.
   EXPECT_TRUE(node.WaitHealth("Healthy")) << plugin->Log();
 }
 

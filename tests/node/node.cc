@@ -261,13 +261,4 @@ std::string Node::HttpGet(std::uint16_t port, const std::string& path) {
   return Format("{} {}", head->first.substr(9, 3), head->second);
 }
 
-std::uint16_t Node::FreePort() {
-  const UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address = Loopback(0);
-  socklen_t size = sizeof address;
-  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) Abort("no port is free");
-  ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size);
-  return ntohs(address.sin_port);
-}
-
 }  // namespace tessera::tests

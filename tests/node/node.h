@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "tests/standin/api_server.h"
+#include "tests/standin/free_port.h"
 #include "tests/standin/kubelet.h"
 #include "tests/support/sim_root.h"
 
@@ -102,7 +103,7 @@ class Node {
 
   // A GET to the plugin's HTTP endpoint: "200 body". Empty when nobody answers.
   static std::string HttpGet(std::uint16_t port, const std::string& path);
-  static std::uint16_t FreePort();
+  static std::uint16_t FreePort() { return standin::FreePort(); }
 
  private:
   const NodeOptions options_;

@@ -6,6 +6,7 @@
 #include "sim/elf.h"
 #include "sim/profile.h"
 #include "sim/tree.h"
+#include "tests/support/must.h"
 #include "tests/support/paths.h"
 
 namespace tessera::tests {
@@ -14,12 +15,6 @@ namespace {
 constexpr const char* kData = TESSERA_SOURCE_DIR "/sim";
 constexpr const char* kLibrary = TESSERA_BINARY_DIR "/lib/tessera/sim/libnvidia-ml.so.1";
 constexpr const char* kNvidiaSmi = TESSERA_BINARY_DIR "/lib/tessera/sim/nvidia-smi";
-
-template <class T>
-T Must(Result<T> result) {
-  if (!result.has_value()) Abort(result.error().Text());
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
 
 }  // namespace
 

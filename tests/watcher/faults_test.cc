@@ -87,6 +87,28 @@ TEST_F(WatchFaultTest, AHangMakesItsGpuSilentAndNoOther) {
   EXPECT_EQ(ReadingWhere([](const GpuVitals& v) { return !v.silent; }), healthy);
 }
 
+TEST_F(WatchFaultTest, AnXidIsToldThoughItsGpuHangsInTheReadingThatFollows) {
+  nvml::WatchOptions options = Options();
+  options.period = std::chrono::hours(1);  // The Xid alone causes a reading.
+  nvml::Watcher watcher(options);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  ASSERT_TRUE(watcher.Next(deadline).value()->vitals);
+  Inject({.function = "nvmlDeviceGetTemperature", .hang_ms = 600'000});
+  Emit(abi::kEventXidCritical, 48);
+  std::vector<nvml::GpuEvent> events;
+  bool silent = false;
+  while (!silent && std::chrono::steady_clock::now() < deadline) {
+    const auto seen = watcher.Next(deadline).value();
+    if (!seen) continue;
+    events.insert(events.end(), seen->events.begin(), seen->events.end());
+    silent = seen->vitals && Find(*seen->vitals, Victim())->silent;
+  }
+  EXPECT_TRUE(silent);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events.front().uuid, Victim());
+  EXPECT_EQ(events.front().data, 48U);
+}
+
 TEST_F(WatchFaultTest, ASilentGpuIsTriedAgain) {
   nvml::WatchOptions options = Options();
   options.host.avoid_for = std::chrono::minutes(0);

@@ -1,7 +1,9 @@
 // Asks Kubernetes' own allocator for the answers to allocation problems: one problem a line on standard input, one answer
-// a line on standard output. tests/alloc/answer.h says what an answer looks like; both sides must print it the same way.
+// a line on standard output. tests/alloc/problem.h says what an answer looks like; both sides must print it the same way.
 //
 //	tests/alloc/oracle/ask --help
+//
+// With arguments it measures instead: bench.go.
 package main
 
 import (
@@ -138,18 +140,25 @@ func steps(allocator structured.Allocator) int64 {
 	return reflect.ValueOf(allocator).MethodByName("GetStats").Call(nil)[0].FieldByName("NumAllocateOneInvocations").Int()
 }
 
-// The answer, and what its hash stands for.
-func answer(problem Problem) (string, string) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	features := structured.Features{AdminAccess: true, PrioritizedList: true, PartitionableDevices: true,
-		DeviceTaints: true, DeviceBindingAndStatus: true, ConsumableCapacity: true}
+// What the scheduler has on by default.
+var features = structured.Features{AdminAccess: true, PrioritizedList: true, PartitionableDevices: true,
+	DeviceTaints: true, DeviceBindingAndStatus: true, ConsumableCapacity: true}
+var celFeatures = dracel.Features{EnableConsumableCapacity: true}
+
+func newAllocator(ctx context.Context, problem Problem) (structured.Allocator, error) {
 	byName := classes{}
 	for i := range problem.Classes {
 		byName[problem.Classes[i].Name] = &problem.Classes[i]
 	}
-	cache := dracel.NewCache(10, dracel.Features{EnableConsumableCapacity: true})
-	allocator, err := structured.NewAllocator(ctx, features, allocatedState(problem.Allocated), byName, problem.Slices, cache)
+	cache := dracel.NewCache(10, celFeatures)
+	return structured.NewAllocator(ctx, features, allocatedState(problem.Allocated), byName, problem.Slices, cache)
+}
+
+// The answer, and what its hash stands for.
+func answer(problem Problem) (string, string) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	allocator, err := newAllocator(ctx, problem)
 	if err != nil {
 		return "E " + short(err.Error()), err.Error()
 	}
@@ -165,17 +174,28 @@ func answer(problem Problem) (string, string) {
 	case results == nil:
 		return "-" + steps, ""
 	}
-	var devices, details []string
+	devices, details := writeAll(results)
+	return devices + " " + short(details) + steps, details
+}
+
+func writeAll(results []resourceapi.AllocationResult) (devices, details string) {
+	var names, rests []string
 	for _, result := range results {
-		one, rest := write(result)
-		devices = append(devices, one)
-		details = append(details, rest)
+		name, rest := write(result)
+		names = append(names, name)
+		rests = append(rests, rest)
 	}
-	text := strings.Join(details, ";")
-	return strings.Join(devices, "; ") + " " + short(text) + steps, text
+	return strings.Join(names, "; "), strings.Join(rests, ";")
 }
 
 func main() {
+	if len(os.Args) > 1 {
+		if err := measure(os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, "oracle:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	input := bufio.NewScanner(os.Stdin)
 	input.Buffer(nil, 16<<20)
 	output := bufio.NewWriter(os.Stdout)

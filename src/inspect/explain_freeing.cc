@@ -39,8 +39,10 @@ class HoldersByNode {
   Holders Of(const std::string& node) const {
     Holders all;
     for (const std::string& name : {node, std::string()}) {
-      if (const auto found = by_node_.find(name); found != by_node_.end()) {
-        all.insert(all.end(), found->second.begin(), found->second.end());
+      const auto found = by_node_.find(name);
+      if (found == by_node_.end()) continue;
+      for (const Holder* holder : found->second) {  // A claim may hold devices of several pools.
+        if (std::ranges::find(all, holder) == all.end()) all.push_back(holder);
       }
     }
     std::ranges::stable_sort(all, {}, [](const Holder* holder) { return !holder->pods.empty(); });

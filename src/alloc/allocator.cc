@@ -61,11 +61,14 @@ Result<Explanation> Allocator::Explain(const Node& node, std::span<const Claim> 
     explanation.pools.push_back({.driver = std::string(pool.driver),
                                  .pool = std::string(pool.name),
                                  .state = pool.state,
-                                 .reason = pool.reason});
+                                 .reason = pool.reason,
+                                 .counters = pool.counters});
   }
   for (std::size_t number = 0; number < plan.options.size(); ++number) {
     const Option& option = plan.options[number];
     RequestVerdict& request = explanation.requests.emplace_back(plan.claims[option.claim].claim->ref, option.full_name);
+    request.asked = option.request;
+    request.device_class = option.device_class;
     for (std::uint32_t device = 0; device < pools.devices.size(); ++device) {
       const Obstacle obstacle = FirstObstacle(problem, number, device);
       const Candidate& candidate = pools.devices[device];
@@ -73,7 +76,9 @@ Result<Explanation> Allocator::Explain(const Node& node, std::span<const Claim> 
                                  .pool = candidate.slice->pool_name,
                                  .device = candidate.device->name,
                                  .obstacle = obstacle,
-                                 .detail = Describe(problem, number, device, obstacle)});
+                                 .detail = Describe(problem, number, device, obstacle),
+                                 .published = candidate.device,
+                                 .facts = candidate.facts});
     }
   }
   return explanation;

@@ -40,19 +40,24 @@ struct DeviceVerdict {
   std::string driver, pool, device;
   Obstacle obstacle = Obstacle::kNone;
   std::string detail;
+  const api::Device* published = nullptr;  // These two in the inventory.
+  const cel::DeviceFacts* facts = nullptr;
 };
 
 // One request, or one of its alternatives.
 struct RequestVerdict {
   api::ClaimRef claim;
-  std::string request;                 // "main" or "main/sub".
-  std::vector<DeviceVerdict> devices;  // In the order in which they are tried.
+  std::string request;                        // "main" or "main/sub".
+  std::vector<DeviceVerdict> devices;         // In the order in which they are tried.
+  const api::DeviceRequest* asked = nullptr;  // In the claims and classes that the allocator was given.
+  const api::DeviceClass* device_class = nullptr;
 };
 
 struct PoolVerdict {
   std::string driver, pool;
   PoolState state = PoolState::kUsable;
   std::string reason;
+  std::vector<PoolCounter> counters;  // What allocated claims leave of them; views into the inventory.
 };
 
 struct Explanation {

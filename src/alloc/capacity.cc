@@ -173,4 +173,24 @@ Fit CheckCapacity(const api::DeviceRequest& request, const api::Device& device, 
   return Fit::kFits;
 }
 
+std::string DescribeMisfit(const api::DeviceRequest& request, const api::Device& device, const Amounts* taken,
+                           const Rules& rules) {
+  for (const auto& [name, amount] : request.capacity.value_or(Amounts())) {
+    if (!device.capacity.contains(name)) return Format("it has no capacity {}, which the request names", name);
+  }
+  for (const auto& [name, amount] : Consumed(request, device, rules).value_or(Amounts())) {
+    const api::CapacityPolicy* policy = PolicyOf(device, name);
+    if (policy != nullptr && !Allowed(amount, *policy, rules)) {
+      return Format("{} of capacity {} is no amount that its request policy allows", amount.ToString(), name);
+    }
+    const Quantity& value = device.capacity.find(name)->second;
+    if (Enough(name, amount, value, taken, nullptr)) continue;
+    Quantity left = value;
+    if (const Quantity* held = Find(taken, name)) left.Sub(*held);
+    return Format("it would take {} of capacity {}, but of {} only {} is left", amount.ToString(), name,
+                  value.ToString(), left.ToString());
+  }
+  return "its capacity does not fit";
+}
+
 }  // namespace tessera::alloc

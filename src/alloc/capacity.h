@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "alloc/allocated_state.h"
 #include "alloc/rules.h"
@@ -27,5 +28,9 @@ enum class Fit : std::uint8_t {
 // `taken` is what allocated claims consume, `taken_now` what this attempt does; null: nothing.
 Fit CheckCapacity(const api::DeviceRequest& request, const api::Device& device, const Amounts* taken,
                   const Amounts* taken_now, const Rules& rules);
+
+// What CheckCapacity() found, with the amounts; for what is neither kFits nor kFault.
+std::string DescribeMisfit(const api::DeviceRequest& request, const api::Device& device, const Amounts* taken,
+                           const Rules& rules);
 
 }  // namespace tessera::alloc

@@ -8,13 +8,6 @@
 namespace tessera::alloc {
 namespace {
 
-bool Tolerates(const api::Toleration& toleration, const api::Taint& taint) {
-  if (!toleration.effect.empty() && toleration.effect != taint.effect) return false;
-  if (!toleration.key.empty() && toleration.key != taint.key) return false;
-  if (toleration.op == "Exists") return true;
-  return (toleration.op.empty() || toleration.op == "Equal") && toleration.value == taint.value;
-}
-
 const CounterTake* FirstMissing(const PoolSet& pools, const Candidate& candidate) {
   const Pool& pool = pools.pools[candidate.pool];
   for (const CounterTake& take : pools.TakesOf(candidate)) {
@@ -36,17 +29,6 @@ const ConstraintState* FirstWithoutAttribute(const Problem& problem, const Optio
     if (FindAttribute(candidate, constraint.attribute()) == nullptr) return &constraint;
   }
   return nullptr;
-}
-
-std::string DescribeCapacity(const Option& option, const Candidate& candidate, const Rules& rules) {
-  switch (CheckCapacity(*option.request, *candidate.device, TakenOf(candidate), nullptr, rules)) {
-    case Fit::kUnknownCapacity:
-      return "the request names a capacity that the device does not have";
-    case Fit::kAgainstPolicy:
-      return "the amount is none that the device's request policy allows";
-    default:
-      return "other claims leave too little of its capacity";
-  }
 }
 
 std::string DescribeCounters(const Problem& problem, const Candidate& candidate) {
@@ -71,6 +53,13 @@ bool CountersPaid(const Candidate& candidate, const Rules& rules) {
 
 const Amounts* TakenOf(const Candidate& candidate) {
   return candidate.use != nullptr && candidate.use->counts_capacity ? &candidate.use->consumed : nullptr;
+}
+
+bool Tolerates(const api::Toleration& toleration, const api::Taint& taint) {
+  if (!toleration.effect.empty() && toleration.effect != taint.effect) return false;
+  if (!toleration.key.empty() && toleration.key != taint.key) return false;
+  if (toleration.op == "Exists") return true;
+  return (toleration.op.empty() || toleration.op == "Equal") && toleration.value == taint.value;
 }
 
 const api::Taint* FirstUntolerated(const api::Device& device, const api::DeviceRequest& request, const Rules& rules) {
@@ -118,13 +107,12 @@ std::string Describe(const Problem& problem, std::size_t number, std::uint32_t d
       if (problem.matcher.Ask(number, device) == Match::kFault) return problem.matcher.FaultOf(number, device).Text();
       return Consumed(*option.request, *candidate.device, problem.rules).error().Text();
     case Obstacle::kCapacity:
-      return DescribeCapacity(option, candidate, problem.rules);
+      return DescribeMisfit(*option.request, *candidate.device, TakenOf(candidate), problem.rules);
     case Obstacle::kCounters:
       return DescribeCounters(problem, candidate);
-    case Obstacle::kTaint: {
-      const api::Taint& taint = *FirstUntolerated(*candidate.device, *option.request, problem.rules);
-      return Format("taint {}={}:{} is not tolerated", taint.key, taint.value, taint.effect);
-    }
+    case Obstacle::kTaint:
+      return Format("taint {} is not tolerated",
+                    api::ToText(*FirstUntolerated(*candidate.device, *option.request, problem.rules)));
     case Obstacle::kAttribute:
       return Format("it has no attribute {}", FirstWithoutAttribute(problem, option, candidate)->attribute().full);
   }

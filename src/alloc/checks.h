@@ -46,6 +46,9 @@ bool CountersPaid(const Candidate& candidate, const Rules& rules);
 // What allocated claims consume of its capacity; null: nothing.
 const Amounts* TakenOf(const Candidate& candidate);
 
+// Those of devices and those of nodes follow the same rule.
+bool Tolerates(const api::Toleration& toleration, const api::Taint& taint);
+
 // The first taint that keeps the request away, or null.
 const api::Taint* FirstUntolerated(const api::Device& device, const api::DeviceRequest& request, const Rules& rules);
 

@@ -68,6 +68,10 @@ json::Value MetadataToJson(const ResourceSlice& slice) {
 
 }  // namespace
 
+std::string ToText(const Taint& taint) {
+  return Format("{}{}{}:{}", taint.key, taint.value.empty() ? "" : "=", taint.value, taint.effect);
+}
+
 json::Value ToJson(const ResourceSlice& slice, std::string_view version) {
   json::Object spec{{"driver", slice.driver},
                     {"nodeName", slice.node_name},

@@ -38,6 +38,9 @@ struct Taint {
   bool operator==(const Taint&) const = default;
 };
 
+// "key=value:effect", or "key:effect" without a value, as kubectl prints it.
+std::string ToText(const Taint& taint);
+
 // What a request may take of a capacity that several share. Values, or a range, or neither.
 struct CapacityPolicy {
   std::optional<Quantity> default_value;

@@ -119,12 +119,31 @@ void Describe(F& f, PodObject& p) {
   f.Optional("status", p.status);
 }
 
+struct TaintObject {
+  std::string key, value, effect;
+};
+template <class F>
+void Describe(F& f, TaintObject& t) {
+  f.Required("key", t.key);
+  f.Optional("value", t.value);
+  f.Required("effect", t.effect);
+}
+
+struct NodeSpec {
+  std::vector<TaintObject> taints;
+};
+template <class F>
+void Describe(F& f, NodeSpec& s) {
+  f.Optional("taints", s.taints);
+}
 struct NodeObject {
   Metadata metadata;
+  NodeSpec spec;
 };
 template <class F>
 void Describe(F& f, NodeObject& n) {
   f.Optional("metadata", n.metadata);
+  f.Optional("spec", n.spec);
 }
 
 struct DevicePattern {
@@ -136,18 +155,9 @@ void Describe(F& f, DevicePattern& p) {
   f.Optional("pool", p.pool);
   f.Optional("device", p.device);
 }
-struct RuleTaint {
-  std::string key, value, effect;
-};
-template <class F>
-void Describe(F& f, RuleTaint& t) {
-  f.Required("key", t.key);
-  f.Optional("value", t.value);
-  f.Required("effect", t.effect);
-}
 struct RuleSpec {
   DevicePattern selector;
-  RuleTaint taint;
+  TaintObject taint;
 };
 template <class F>
 void Describe(F& f, RuleSpec& s) {
@@ -270,24 +280,26 @@ Result<void> AddTemplate(Objects& objects, const Manifest& manifest) {
   return {};
 }
 
+api::Taint ToTaint(TaintObject taint) {
+  return {.key = std::move(taint.key), .value = std::move(taint.value), .effect = std::move(taint.effect)};
+}
+
 Result<void> AddTaintRule(Objects& objects, const Manifest& manifest) {
   TESSERA_ASSIGN(RuleObject object, json::Decode<RuleObject>(manifest.value, json::Unknown::kIgnore));
   DevicePattern& selector = object.spec.selector;
-  RuleTaint& taint = object.spec.taint;
-  objects.taint_rules.push_back(
-      {.origin = manifest.origin,
-       .name = manifest.name,
-       .driver = std::move(selector.driver),
-       .pool = std::move(selector.pool),
-       .device = std::move(selector.device),
-       .taint = {.key = std::move(taint.key), .value = std::move(taint.value), .effect = std::move(taint.effect)}});
+  objects.taint_rules.push_back({.origin = manifest.origin,
+                                 .name = manifest.name,
+                                 .driver = std::move(selector.driver),
+                                 .pool = std::move(selector.pool),
+                                 .device = std::move(selector.device),
+                                 .taint = ToTaint(std::move(object.spec.taint))});
   return {};
 }
 
 Result<void> AddNode(Objects& objects, const Manifest& manifest) {
   TESSERA_ASSIGN(NodeObject object, json::Decode<NodeObject>(manifest.value, json::Unknown::kIgnore));
-  objects.nodes.push_back(
-      {.origin = manifest.origin, .name = manifest.name, .labels = std::move(object.metadata.labels)});
+  Node& node = objects.nodes.emplace_back(manifest.origin, manifest.name, std::move(object.metadata.labels));
+  for (TaintObject& taint : object.spec.taints) node.taints.push_back(ToTaint(std::move(taint)));
   return {};
 }
 

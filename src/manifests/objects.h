@@ -63,6 +63,7 @@ struct Node {
   Origin origin;
   std::string name;
   std::map<std::string, std::string> labels;
+  std::vector<api::Taint> taints;  // A node that is cordoned has one.
 };
 
 // An entry of spec.resourceClaims: a claim by name, or one to be made from a template.
@@ -86,6 +87,7 @@ struct PodSpec {
   std::string node_name;
   std::map<std::string, std::string> node_selector;
   std::optional<api::NodeSelector> required_nodes;  // Of the node affinity.
+  std::vector<api::Toleration> tolerations;         // Of taints of nodes.
   std::vector<PodClaim> claims;
   std::vector<Container> init_containers, containers;
 };

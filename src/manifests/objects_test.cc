@@ -146,6 +146,18 @@ TEST(Objects, ReadsPodsAndThePodsOfWorkloads) {
   }
 }
 
+TEST(Objects, ReadsTaintsOfNodesAndWhoToleratesThem) {
+  const auto objects = Read(R"(
+{apiVersion: v1, kind: Node, metadata: {name: tainted}, spec: {taints: [{key: dedicated, value: ml, effect: NoSchedule}]}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {tolerations: [{key: dedicated, operator: Exists}]}}
+)");
+  ASSERT_TRUE(objects.has_value()) << objects.error().Text();
+  EXPECT_THAT(objects->nodes.at(0).taints,
+              testing::ElementsAre(api::Taint{.key = "dedicated", .value = "ml", .effect = "NoSchedule"}));
+  EXPECT_EQ(objects->pods.at(0).spec.tolerations.at(0).op, "Exists");
+}
+
 TEST(Objects, ReadsEventsOfBothRecorders) {
   const auto objects = Read(R"(
 apiVersion: v1

@@ -65,6 +65,7 @@ struct SpecObject {
   std::string node_name;
   std::map<std::string, std::string> node_selector;
   Affinity affinity;
+  std::vector<api::Toleration> tolerations;
   std::vector<PodClaim> claims;
   std::vector<ContainerObject> init_containers, containers;
 };
@@ -73,6 +74,7 @@ void Describe(F& f, SpecObject& s) {
   f.Optional("nodeName", s.node_name);
   f.Optional("nodeSelector", s.node_selector);
   f.Optional("affinity", s.affinity);
+  f.Optional("tolerations", s.tolerations);
   f.Optional("resourceClaims", s.claims);
   f.Optional("initContainers", s.init_containers);
   f.Optional("containers", s.containers);
@@ -103,6 +105,7 @@ Result<PodSpec> DecodePodSpec(const json::Value& value, std::string_view path) {
   PodSpec spec{.node_name = std::move(object.node_name),
                .node_selector = std::move(object.node_selector),
                .required_nodes = std::move(object.affinity.node.required),
+               .tolerations = std::move(object.tolerations),
                .claims = std::move(object.claims)};
   for (ContainerObject& one : object.init_containers) spec.init_containers.push_back(ToContainer(std::move(one)));
   for (ContainerObject& one : object.containers) spec.containers.push_back(ToContainer(std::move(one)));

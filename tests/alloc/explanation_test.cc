@@ -45,7 +45,7 @@ TEST(Explanation, NamesTheFirstObstacleOfEachDevice) {
   EXPECT_THAT(obstacles, ElementsAre(Obstacle::kNone, Obstacle::kHeld, Obstacle::kSelector, Obstacle::kTaint,
                                      Obstacle::kAttribute, Obstacle::kFault));
   EXPECT_THAT(details["other"], HasSubstr("selector #0 is false: device.attributes['d'].x == 1"));
-  EXPECT_THAT(details["tainted"], HasSubstr("taint sick=:NoSchedule is not tolerated"));
+  EXPECT_THAT(details["tainted"], HasSubstr("taint sick:NoSchedule is not tolerated"));
   EXPECT_THAT(details["bare"], HasSubstr("no attribute d/root"));
   EXPECT_THAT(details["odd"], HasSubstr("no such key: x"));
 }

@@ -2,9 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/text.h"
 #include "json/value.h"
-#include "tests/cli/run_program.h"
+#include "tests/support/program.h"
 #include "tests/support/sim_root.h"
 
 namespace tessera::tests {

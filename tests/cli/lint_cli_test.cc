@@ -7,8 +7,8 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "json/value.h"
-#include "tests/cli/run_program.h"
 #include "tests/support/paths.h"
+#include "tests/support/program.h"
 
 namespace tessera::tests {
 namespace {
@@ -26,8 +26,8 @@ std::string Claim(std::string_view expression) {
 }
 
 TEST(LintCommand, SaysWhatToPasteAndExitsWithOne) {
-  const Outcome result =
-      RunProgram("tessera", {"lint", "-"}, Claim("device.capacity['memory'].compareTo(quantity('20Gi')) >= 0"));
+  const Outcome result = RunProgramWithInput("tessera", {"lint", "-"},
+                                             Claim("device.capacity['memory'].compareTo(quantity('20Gi')) >= 0"));
   EXPECT_EQ(result.code, 1) << result.err;
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("standard input:12: error [CelCompileError]"), HasSubstr("paste:"),
@@ -36,11 +36,11 @@ TEST(LintCommand, SaysWhatToPasteAndExitsWithOne) {
 }
 
 TEST(LintCommand, CleanFilesAndWarningsExitWithZero) {
-  EXPECT_EQ(RunProgram("tessera", {"lint", "-"}, Claim("device.driver == 'gpu.nvidia.com'")).code, 0);
+  EXPECT_EQ(RunProgramWithInput("tessera", {"lint", "-"}, Claim("device.driver == 'gpu.nvidia.com'")).code, 0);
   const std::string slices = TESSERA_SOURCE_DIR "/tests/testdata/slices/dgx-h100.yaml";
   const Outcome result =
-      RunProgram("tessera", {"lint", "--slices", slices, "-"},
-                 Claim("device.attributes['gpu.nvidia.com'].productname == 'NVIDIA H100 80GB HBM3'"));
+      RunProgramWithInput("tessera", {"lint", "--slices", slices, "-"},
+                          Claim("device.attributes['gpu.nvidia.com'].productname == 'NVIDIA H100 80GB HBM3'"));
   EXPECT_EQ(result.code, 0) << result.out;
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("no such attribute on any of 8 devices"), HasSubstr("did you mean productName?")));
@@ -69,9 +69,9 @@ TEST(LintCommand, ADirectoryWithoutManifestsIsAnError) {
 
 TEST(LintCommand, WhatIsPastedForABlockIsABlock) {
   const Outcome result =
-      RunProgram("tessera", {"lint", "-"},
-                 Claim("|\n              device.capacity['memory'].compareTo(quantity('20Gi')) >= 0 &&\n"
-                       "              device.driver == 'gpu.nvidia.com'"));
+      RunProgramWithInput("tessera", {"lint", "-"},
+                          Claim("|\n              device.capacity['memory'].compareTo(quantity('20Gi')) >= 0 &&\n"
+                                "              device.driver == 'gpu.nvidia.com'"));
   EXPECT_THAT(result.out,
               HasSubstr("    expression: |-\n"
                         "      device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('20Gi')) >= 0 &&\n"
@@ -81,14 +81,15 @@ TEST(LintCommand, WhatIsPastedForABlockIsABlock) {
 TEST(LintCommand, AFileThatCannotBeReadIsAnErrorAndTheOthersAreChecked) {
   const TempDir dir = TempDir::Create("lint-test").value();
   ASSERT_TRUE(ReplaceFile(dir.path() / "chart.yaml", "name: {{ .Values.name }}\n").has_value());
-  const Outcome result = RunProgram("tessera", {"lint", "-", (dir.path() / "chart.yaml").string(), "/nonexistent.yaml"},
-                                    Claim("device.driver != ''"));
+  const Outcome result =
+      RunProgramWithInput("tessera", {"lint", "-", (dir.path() / "chart.yaml").string(), "/nonexistent.yaml"},
+                          Claim("device.driver != ''"));
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out, AllOf(HasSubstr("helm template"), HasSubstr("/nonexistent.yaml"), HasSubstr("in 1 object")));
 }
 
 TEST(LintCommand, ADocumentThatIsNoObjectIsAnErrorAndTheOthersAreChecked) {
-  const Outcome result = RunProgram("tessera", {"lint", "-"}, "replicas: 3\n---\n" + Claim("device.driver"));
+  const Outcome result = RunProgramWithInput("tessera", {"lint", "-"}, "replicas: 3\n---\n" + Claim("device.driver"));
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out, AllOf(HasSubstr("standard input:1: error [BadManifest]"),
                                 HasSubstr("standard input:14: error [CelCompileError]"),
@@ -96,7 +97,7 @@ TEST(LintCommand, ADocumentThatIsNoObjectIsAnErrorAndTheOthersAreChecked) {
 }
 
 TEST(LintCommand, PassesOverKindsThatHaveNothingToDoWithDevices) {
-  const Outcome result = RunProgram(
+  const Outcome result = RunProgramWithInput(
       "tessera", {"lint", "-"},
       "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n---\napiVersion: example.com/v1\nkind: Deployment\n");
   EXPECT_EQ(result.code, 0) << result.out;
@@ -104,8 +105,8 @@ TEST(LintCommand, PassesOverKindsThatHaveNothingToDoWithDevices) {
 }
 
 TEST(LintCommand, ReadsJsonAndWhatKubectlGetPrints) {
-  const Outcome result = RunProgram("tessera", {"lint", "-"},
-                                    R"({"apiVersion": "v1", "kind": "List", "items": [
+  const Outcome result = RunProgramWithInput("tessera", {"lint", "-"},
+                                             R"({"apiVersion": "v1", "kind": "List", "items": [
  {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
   "metadata": {"name": "a", "namespace": "ml", "uid": "u", "resourceVersion": "7", "creationTimestamp": "2026-01-01T00:00:00Z"},
   "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com", "count": -1}}]}},
@@ -126,7 +127,7 @@ TEST(LintCommand, AFileThatIsTooLargeIsAnErrorWithTheLimit) {
 }
 
 TEST(LintCommand, PrintsJsonForPrograms) {
-  const Outcome result = RunProgram("tessera", {"lint", "-o", "json", "-"}, Claim("device.drver == 'x'"));
+  const Outcome result = RunProgramWithInput("tessera", {"lint", "-o", "json", "-"}, Claim("device.drver == 'x'"));
   EXPECT_EQ(result.code, 1);
   const auto report = json::ParseJson(result.out);
   ASSERT_TRUE(report.has_value()) << result.out;

@@ -102,11 +102,10 @@ bool Api::Serves(const Target& target) const {
 
 Answer Api::Discover(std::string_view path) const {
   if (path == "/healthz" || path == "/readyz" || path == "/livez") return {.body = "ok", .content_type = "text/plain"};
-  if (path == "/version") {
-    return Json({{"major", "1"}, {"minor", "36"}, {"gitVersion", "v1.36.4"}, {"platform", "linux/amd64"}});
-  }
   if (path == "/api") return Json({{"kind", "APIVersions"}, {"versions", json::Array{"v1"}}});
   const std::lock_guard lock(mutex_);
+  if (path == "/version") return Json({{"gitVersion", release_}, {"platform", "linux/amd64"}});
+  if (path == "/metrics" && !gates_.empty()) return Metrics();
   if (versions_.empty()) return NoSuchPage();
   if (path == "/apis") {
     return Json({{"kind", "APIGroupList"}, {"apiVersion", "v1"}, {"groups", json::Array{ResourceGroup(versions_)}}});
@@ -117,6 +116,14 @@ Answer Api::Discover(std::string_view path) const {
     if (path == group + "/" + version) return Json(ResourceList(version));
   }
   return NoSuchPage();
+}
+
+Answer Api::Metrics() const {
+  std::string text = "# TYPE kubernetes_feature_enabled gauge\n";
+  for (const auto& [gate, on] : gates_) {
+    text += Format("kubernetes_feature_enabled{{name=\"{}\",stage=\"BETA\"}} {}\n", gate, on ? 1 : 0);
+  }
+  return {.body = text + "process_open_fds 12\n", .content_type = "text/plain; version=0.0.4"};
 }
 
 Answer Api::Get(const Target& target) const {
@@ -186,6 +193,12 @@ std::expected<WatchPlan, Answer> Api::PlanWatch(const Request& request) {
 void Api::SetVersions(std::vector<std::string> versions) {
   const std::lock_guard lock(mutex_);
   versions_ = std::move(versions);
+}
+
+void Api::SetRelease(std::string version, std::map<std::string, bool> gates) {
+  const std::lock_guard lock(mutex_);
+  release_ = std::move(version);
+  gates_ = std::move(gates);
 }
 
 void Api::SetWriteHook(WriteHook hook) {

@@ -8,6 +8,7 @@
 
 #include <expected>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -57,11 +58,14 @@ class Api {
 
   void SetVersions(std::vector<std::string> versions);  // Of resource.k8s.io, the preferred first.
   void SetWriteHook(WriteHook hook);
+  // What /version says and, when there are any, what /metrics does. Nothing else follows from it.
+  void SetRelease(std::string version, std::map<std::string, bool> gates);
 
  private:
   Answer Route(const Request& request, Caller caller);
   bool Serves(const Target& target) const;
   Answer Discover(std::string_view path) const;
+  Answer Metrics() const;  // Under mutex_.
   Answer Get(const Target& target) const;
   Answer List(const Target& target, const Request& request) const;
   Answer Create(Target target, const Request& request, Caller caller);
@@ -82,6 +86,8 @@ class Api {
   mutable std::mutex mutex_;  // Guards what can be set.
   std::vector<std::string> versions_{"v1"};
   WriteHook hook_;
+  std::string release_ = "v1.36.4";
+  std::map<std::string, bool> gates_;
 };
 
 // The object's text as the target's version shows it, with or without kind and apiVersion.

@@ -197,6 +197,9 @@ void ApiServer::AcceptTokens(std::vector<std::string> tokens) {
 }
 void ApiServer::SetVersions(std::vector<std::string> versions) { impl_->api_.SetVersions(std::move(versions)); }
 void ApiServer::SetWriteHook(WriteHook hook) { impl_->api_.SetWriteHook(std::move(hook)); }
+void ApiServer::SetRelease(std::string version, std::map<std::string, bool> gates) {
+  impl_->api_.SetRelease(std::move(version), std::move(gates));
+}
 void ApiServer::SetHistory(std::size_t events) { impl_->store_.SetHistory(events); }
 void ApiServer::ForgetHistory() { impl_->store_.ForgetHistory(); }
 void ApiServer::EndWatches() { impl_->store_.EndWatches(); }

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -79,6 +80,7 @@ class ApiServer {
   void AcceptTokens(std::vector<std::string> tokens);  // Any of these; WriteKubeconfig() takes the first.
   void SetVersions(std::vector<std::string> versions);
   void SetWriteHook(WriteHook hook);
+  void SetRelease(std::string version, std::map<std::string, bool> gates);  // See api.h. v1.36.4 at first.
   void SetHistory(std::size_t events);
   void ForgetHistory();     // Every watch, running ones included, is told 410.
   void EndWatches();        // As on timeout: each ends properly.

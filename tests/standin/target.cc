@@ -10,8 +10,9 @@ namespace tessera::standin {
 namespace {
 
 // resource.k8s.io's, and what the others have in common. spec.pool.name is selectable from Kubernetes 1.37 on.
-constexpr std::array<std::string_view, 5> kSelectable{"metadata.name", "metadata.namespace", "spec.nodeName",
-                                                      "spec.driver", "spec.pool.name"};
+constexpr std::array<std::string_view, 7> kSelectable{"metadata.name",      "metadata.namespace", "spec.nodeName",
+                                                      "spec.driver",        "spec.pool.name",     "involvedObject.kind",
+                                                      "involvedObject.name"};
 
 std::string_view TextAt(const json::Value& object, std::string_view path) {
   const json::Value* at = &object;

@@ -12,6 +12,7 @@
 #include "base/version.h"
 #include "cmd/tessera/devices.h"
 #include "cmd/tessera/exit_codes.h"
+#include "cmd/tessera/explain.h"
 #include "cmd/tessera/lint.h"
 #include "lint/options.h"
 #include "nvml/host.h"
@@ -125,6 +126,8 @@ int Main(int argc, char** argv) {
       ->check(CLI::IsMember({"text", "json"}));
   DevicesOptions devices;
   AddDevices(app, devices);
+  ExplainOptions explain;
+  AddExplain(app, explain);
   LintOptions lint_options;
   AddLint(app, lint_options);
   try {
@@ -134,6 +137,7 @@ int Main(int argc, char** argv) {
   }
   ::signal(SIGCHLD, SIG_DFL);  // Ignored by some parents; then nobody could tell how a child ended.
   log::Configure({.format = format == "json" ? log::Format::kJson : log::Format::kText, .verbosity = verbosity});
+  if (app.got_subcommand("explain")) return RunExplain(explain);
   if (app.got_subcommand("lint")) return RunLint(lint_options);
   if (devices.history && devices.view.format == inspect::DevicesFormat::kSlices) {
     std::fputs("tessera: --history has no -o slices\n", stderr);

@@ -1,0 +1,57 @@
+#include "inspect/explain_proof.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tessera::inspect {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const std::map<std::string, bool> kNoGates;
+
+TEST(ProofFor, TheComparedReleasesWithTheirGatesAreProven) {
+  for (const std::string version : {"v1.36.4", "v1.37.1+k3s1", "1.36"}) {
+    EXPECT_THAT(ProofFor({.version = version, .gates = kNoGates}).not_proven, IsEmpty()) << version;
+  }
+  EXPECT_EQ(ProofFor({.version = "v1.36.4", .gates = kNoGates}).rules.release, cel::Release::k1_36);
+}
+
+TEST(ProofFor, OtherReleasesUseTheNearestRulesAndSaySo) {
+  const Proof old = ProofFor({.version = "v1.33.2", .gates = kNoGates});
+  EXPECT_EQ(old.release, "1.34");
+  EXPECT_THAT(old.not_proven, ElementsAre("Kubernetes v1.33.2: the rules of 1.34 are used"));
+  EXPECT_THAT(ProofFor({.version = "v1.38.0", .gates = kNoGates}).not_proven, ElementsAre(HasSubstr("rules of 1.37")));
+  EXPECT_THAT(ProofFor({.version = "v1.35.0", .gates = kNoGates}).not_proven, ElementsAre(HasSubstr("random order")));
+  EXPECT_THAT(ProofFor({.gates = kNoGates}).not_proven, ElementsAre(HasSubstr("unknown")));
+}
+
+TEST(ProofFor, AnUnusualGateChangesTheRulesAndIsNotProven) {
+  const Proof proof =
+      ProofFor({.version = "v1.37.1",
+                .gates = std::map<std::string, bool>{
+                    {"DRADeviceTaints", false}, {"DRAAdminAccess", true}, {"DRADerivedAttributes", true}}});
+  EXPECT_FALSE(proof.rules.gates.device_taints);
+  EXPECT_EQ(proof.gates, "DRADeviceTaints=false, DRADerivedAttributes=true");
+  EXPECT_THAT(proof.not_proven,
+              ElementsAre("feature gate DRADeviceTaints=false", "feature gate DRADerivedAttributes=true"));
+}
+
+TEST(ProofFor, UnknownGatesAreSaidToBe) {
+  const Proof proof = ProofFor({.version = "v1.37.1", .gates_unknown = "forbidden"});
+  EXPECT_THAT(proof.gates, HasSubstr("unknown (forbidden)"));
+  EXPECT_TRUE(proof.rules.gates.device_taints);
+}
+
+TEST(GateOf, ReadsTheApiServersMetric) {
+  EXPECT_EQ(GateOf(R"(kubernetes_feature_enabled{name="DRAAdminAccess",stage="BETA"} 1)"),
+            std::pair(std::string("DRAAdminAccess"), true));
+  EXPECT_EQ(GateOf(R"(kubernetes_feature_enabled{name="X",stage="ALPHA"} 0)"), std::pair(std::string("X"), false));
+  EXPECT_EQ(GateOf("# TYPE kubernetes_feature_enabled gauge"), std::nullopt);
+  EXPECT_EQ(GateOf(R"(other{name="X"} 1)"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace tessera::inspect

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "device/slices.h"
 #include "driver/claim_plan.h"
+#include "driver/local_runs.h"
 
 namespace tessera::driver {
 namespace {
@@ -176,6 +177,7 @@ Result<Preparer::Ready> Preparer::MakeReady(const api::ClaimRef& claim, kubelet:
     TESSERA_TRY(Undo(claim.uid, "it was given other devices"));
   }
   TESSERA_ASSIGN(api::PreparedClaim plan, Plan(claim, deadline, timer));
+  if (options_.run) GiveToRun(plan, *options_.run);
   std::vector<std::string> names = GpusOf(plan);
   std::ranges::transform(names, names.begin(), GpuLease);
   TESSERA_ASSIGN(ready.gpus, parts_.leases.Acquire(std::move(names), deadline));
@@ -289,6 +291,7 @@ Result<void> Preparer::Guard(const api::PreparedClaim& plan, kubelet::Deadline d
 bool Preparer::RemoveGhost(const api::PreparedClaim& other, kubelet::Deadline deadline) {
   auto lease = parts_.leases.TryAcquire(ClaimLease(other.claim.uid));
   if (!lease || !lease->has_value()) return false;  // Somebody works on it, so it is none.
+  if (other.run) return HasEnded(other, parts_.leases) && Undo(other.claim.uid, "its run has ended").has_value();
   if (!other.claim.name.empty()) {
     const auto brief = std::min(deadline, steady_clock::now() + kRecheckTimeout);
     const auto claim = parts_.claims.Get(other.claim, brief, ClaimSource::Urgency::kOnce);

@@ -14,9 +14,11 @@ namespace tessera::driver {
 
 // On a GPU that a device plugin gave to a pod.
 inline constexpr std::string_view kHeldTaint = "gpu.nvidia.com/device-plugin";
+// On one that a `tessera run` has.
+inline constexpr std::string_view kRunTaint = "gpu.nvidia.com/local-run";
 
-// All devices in the snapshot's order; those that device-plugin pods hold have a taint that keeps claims away. A device
-// that a claim holds under another name is left out: to the scheduler it would seem free.
+// All devices in the snapshot's order; those that device-plugin pods or local runs hold have a taint that keeps claims
+// away. A device that a claim holds under another name is left out: to the scheduler it would seem free.
 std::vector<api::Device> PublishedDevices(const device::Snapshot& snapshot, const std::vector<ForeignHolder>& holders,
                                           const std::vector<std::shared_ptr<const api::PreparedClaim>>& claims);
 

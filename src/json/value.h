@@ -5,6 +5,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,24 @@ Result<Value> ParseJson(std::string_view text);
 // All documents of a YAML stream, empty ones left out. Scalars resolve as Kubernetes does (YAML 1.1 booleans
 // included); duplicate keys, unknown tags and keys that are not scalars are refused. JSON is YAML, so this reads both.
 Result<std::vector<Value>> ParseYaml(std::string_view text);
+
+// Where a value begins in its text; shaped like the value: an object's values or an array's items, in their order.
+struct Mark {
+  std::uint32_t line = 0;  // Of its key, where it has one; from 1.
+  std::vector<Mark> parts;
+};
+
+struct MarkedDocument {
+  Value value;
+  Mark mark;
+  std::size_t number = 0;  // In its stream, from 1; empty documents count.
+};
+
+// The same, with lines.
+Result<std::vector<MarkedDocument>> ParseMarkedYaml(std::string_view text);
+
+// The line of `path` ("spec.requests[0].count", as json/decode.h writes it) or, where it ends early, of its deepest part.
+std::size_t LineOf(const Value& value, const Mark& mark, std::string_view path);
 
 // Keys in their own order. `indent` 0 is one line; otherwise that many spaces a level.
 std::string PrintJson(const Value& value, int indent = 0);

@@ -43,9 +43,9 @@ class Loader {
   Loader& operator=(const Loader&) = delete;
   ~Loader() { yaml_parser_delete(&parser_); }
 
-  Result<std::vector<Value>> Documents() {
-    std::vector<Value> documents;
-    for (;;) {
+  Result<std::vector<MarkedDocument>> Documents() {
+    std::vector<MarkedDocument> documents;
+    for (std::size_t number = 0;;) {
       Event event;
       TESSERA_TRY(Next(event));
       switch (event.raw.type) {
@@ -58,8 +58,10 @@ class Loader {
           anchors_.clear();
           Event first;
           TESSERA_TRY(Next(first));
-          TESSERA_ASSIGN(Value document, Node(first, 0));
-          if (!document.is_null()) documents.push_back(std::move(document));
+          MarkedDocument document{.number = ++number};
+          document.mark.line = LineNumber(first);
+          TESSERA_ASSIGN(document.value, Node(first, 0, document.mark));
+          if (!document.value.is_null()) documents.push_back(std::move(document));
           break;
         }
         default:
@@ -92,7 +94,12 @@ class Loader {
     return {};
   }
 
-  Result<Value> Node(const Event& event, std::size_t depth) {
+  static std::uint32_t LineNumber(const Event& event) {
+    return static_cast<std::uint32_t>(event.raw.start_mark.line + 1);
+  }
+
+  // Adds the parts of the value to `mark`, whose line is set.
+  Result<Value> Node(const Event& event, std::size_t depth, Mark& mark) {
     const bool scalar = event.raw.type == YAML_SCALAR_EVENT;
     const Cost before = spent_;
     TESSERA_TRY(Spend(event, depth, {1, scalar ? event.raw.data.scalar.length : 0}));
@@ -106,11 +113,11 @@ class Loader {
       case YAML_SCALAR_EVENT:
         return Remember(event.raw.data.scalar.anchor, before, Scalar(event));
       case YAML_SEQUENCE_START_EVENT: {
-        TESSERA_ASSIGN(Value array, Sequence(event, depth));
+        TESSERA_ASSIGN(Value array, Sequence(event, depth, mark));
         return Remember(event.raw.data.sequence_start.anchor, before, std::move(array));
       }
       case YAML_MAPPING_START_EVENT: {
-        TESSERA_ASSIGN(Value object, Mapping(event, depth));
+        TESSERA_ASSIGN(Value object, Mapping(event, depth, mark));
         return Remember(event.raw.data.mapping_start.anchor, before, std::move(object));
       }
       default:
@@ -134,19 +141,20 @@ class Loader {
     return ResolveYamlScalar(Text(event.raw));
   }
 
-  Result<Value> Sequence(const Event& start, std::size_t depth) {
+  Result<Value> Sequence(const Event& start, std::size_t depth, Mark& mark) {
     if (start.raw.data.sequence_start.tag != nullptr) return Bad(start, "tags on lists are not supported");
     Array array;
     for (;;) {
       Event event;
       TESSERA_TRY(Next(event));
       if (event.raw.type == YAML_SEQUENCE_END_EVENT) return Value(std::move(array));
-      TESSERA_ASSIGN(Value item, Node(event, depth + 1));
+      mark.parts.emplace_back().line = LineNumber(event);
+      TESSERA_ASSIGN(Value item, Node(event, depth + 1, mark.parts.back()));
       array.push_back(std::move(item));
     }
   }
 
-  Result<Value> Mapping(const Event& start, std::size_t depth) {
+  Result<Value> Mapping(const Event& start, std::size_t depth, Mark& mark) {
     if (start.raw.data.mapping_start.tag != nullptr) return Bad(start, "tags on mappings are not supported");
     Object object;
     for (;;) {
@@ -160,9 +168,10 @@ class Loader {
         return Bad(event, "merge keys (<<) are not supported");
       }
       if (object.contains(key)) return Bad(event, Format("duplicate key {}", Quote(key)));
+      mark.parts.emplace_back().line = LineNumber(event);
       Event first;
       TESSERA_TRY(Next(first));
-      TESSERA_ASSIGN(Value item, Node(first, depth + 1));
+      TESSERA_ASSIGN(Value item, Node(first, depth + 1, mark.parts.back()));
       object.emplace(key, std::move(item));
     }
   }
@@ -179,6 +188,14 @@ class Loader {
 
 }  // namespace
 
-Result<std::vector<Value>> ParseYaml(std::string_view text) { return Loader(text).Documents(); }
+Result<std::vector<MarkedDocument>> ParseMarkedYaml(std::string_view text) { return Loader(text).Documents(); }
+
+Result<std::vector<Value>> ParseYaml(std::string_view text) {
+  TESSERA_ASSIGN(std::vector<MarkedDocument> documents, ParseMarkedYaml(text));
+  std::vector<Value> values;
+  values.reserve(documents.size());
+  for (MarkedDocument& document : documents) values.push_back(std::move(document.value));
+  return values;
+}
 
 }  // namespace tessera::json

@@ -53,6 +53,31 @@ TEST(ParseYaml, ReadsManyDocumentsAndJson) {
 
 TEST(ParseYaml, ExpandsAliases) { EXPECT_EQ(AsJson("a: &x [1, 2]\nb: *x\n"), "{\"a\":[1,2],\"b\":[1,2]}\n"); }
 
+TEST(ParseMarkedYaml, KnowsTheLineOfEachPart) {
+  const auto documents = ParseMarkedYaml("---\n---\nspec:\n  a.b/c: &x\n  - one\n  - k: 1\n  last: *x\n");
+  ASSERT_TRUE(documents.has_value()) << documents.error().message();
+  ASSERT_EQ(documents->size(), 1U);
+  const MarkedDocument& document = documents->front();
+  EXPECT_EQ(document.number, 2U);
+  struct Case {
+    std::string_view path;
+    std::size_t line;
+  };
+  constexpr std::array kCases{
+      Case{"", 3},
+      Case{"spec", 3},
+      Case{"spec[\"a.b/c\"]", 4},
+      Case{"spec[\"a.b/c\"][0]", 5},
+      Case{"spec[\"a.b/c\"][1].k", 6},
+      Case{"spec.last", 7},
+      Case{"spec.last[1].k", 7},  // Where the alias is used.
+      Case{"spec.absent.deeper", 3},
+      Case{"spec[\"a.b/c\"][9]", 4},
+      Case{"spec[", 3},
+  };
+  for (const Case& c : kCases) EXPECT_EQ(LineOf(document.value, document.mark, c.path), c.line) << c.path;
+}
+
 TEST(ParseYaml, RefusesWithAPosition) {
   struct Case {
     std::string yaml;

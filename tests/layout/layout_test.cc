@@ -19,15 +19,16 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const std::map<std::string, int> kRungs{{"base", 0},                                                     //
-                                        {"json", 1},                                                     //
-                                        {"net", 2},     {"cel", 2},     {"nvml", 2},    {"metrics", 2},  //
-                                        {"api", 3},                                                      //
-                                        {"kube", 4},    {"kubelet", 4}, {"cdi", 4},     {"journal", 4},  //
-                                        {"device", 5},                                                   //
-                                        {"health", 6},  {"alloc", 6},   {"webhook", 6},                  //
-                                        {"driver", 7},                                                   //
-                                        {"inspect", 8}, {"local", 8},                                    //
+const std::map<std::string, int> kRungs{{"base", 0},                                                       //
+                                        {"json", 1},                                                       //
+                                        {"net", 2},       {"cel", 2},     {"nvml", 2},    {"metrics", 2},  //
+                                        {"api", 3},                                                        //
+                                        {"kube", 4},      {"kubelet", 4}, {"cdi", 4},     {"journal", 4},
+                                        {"manifests", 4},                                  //
+                                        {"device", 5},                                     //
+                                        {"health", 6},    {"alloc", 6},   {"webhook", 6},  //
+                                        {"driver", 7},                                     //
+                                        {"inspect", 8},   {"local", 8},                    //
                                         {"cmd", 9}};
 
 const std::set<std::string> kThirdParty{"boost", "cli11", "fmt", "grpc", "openssl", "options", "yaml"};

@@ -1,13 +1,8 @@
 // `tessera devices` as a person runs it: the programs of the build, real processes, exit codes.
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
-#include "base/text.h"
-#include "json/value.h"
-#include "tests/support/paths.h"
+#include "tests/support/program.h"
 #include "tests/support/sim_root.h"
 
 namespace tessera::tests {
@@ -16,33 +11,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-struct Outcome {
-  int code = -1;
-  std::string out, err;
-};
-
-// Runs a program of the build with standard output and error in files.
-Outcome RunProgram(const std::string& program, std::vector<std::string> arguments) {
-  const TempDir dir = TempDir::Create("cli-test").value();
-  const std::string out = (dir.path() / "out").string();
-  const std::string err = (dir.path() / "err").string();
-  const std::string path = TESSERA_BINARY_DIR "/bin/" + program;
-  arguments.insert(arguments.begin(), program);
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  pid_t pid = 0;
-  EXPECT_EQ(posix_spawn(&pid, path.c_str(), &actions, nullptr, argv.data(), environ), 0);
-  posix_spawn_file_actions_destroy(&actions);
-  int status = 0;
-  EXPECT_EQ(waitpid(pid, &status, 0), pid);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadFile(out).value(), ReadFile(err).value()};
-}
 
 TEST(DevicesCommand, ShowsASimulatedMachine) {
   const Outcome result = RunProgram("tessera", {"devices", "--simulate", "dgx-h100"});

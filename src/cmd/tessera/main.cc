@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "cmd/tessera/devices.h"
 #include "cmd/tessera/exit_codes.h"
+#include "cmd/tessera/run.h"
 #include "nvml/host.h"
 
 namespace tessera::cmd {
@@ -25,6 +26,17 @@ constexpr const char* kDevicesExamples = R"(Examples:
   tessera devices --record machine.json        everything that was read, for a bug report
 
 Exit codes: 0 fine, 1 no driver or another problem, 2 usage, 4 some device could not be read.)";
+
+constexpr const char* kRunExamples = R"(Examples:
+  tessera run -f claim.yaml -- python train.py              this machine's files, only the claim's GPUs
+  tessera run -f claim.yaml --image IMAGE -- nvidia-smi -L  a container of an image
+  tessera run -f claim.yaml --runtime none -- ./job         a process; CUDA_VISIBLE_DEVICES is all it gets
+  tessera run -f claim.yaml --simulate dgx-h100 -- nvidia-smi -L
+
+Runtimes: auto, podman, docker, containerd (nerdctl or ctr), crun, runc, none. The first three want --image.
+
+Exit codes: the command's own, or 128 and the signal that ended it; 125 when the claim does not fit or something of ours
+failed, 126 when the command cannot be run, 127 when there is none of that name.)";
 
 std::string DefaultNodeName() {
   if (const char* name = std::getenv("NODE_NAME"); name != nullptr && *name != '\0') return name;
@@ -67,6 +79,51 @@ void AddDevices(CLI::App& app, DevicesOptions& options) {
       ->excludes(simulate);
 }
 
+CLI::App* AddRun(CLI::App& app, RunOptions& options) {
+  CLI::App* run = app.add_subcommand("run", "Run a command with the GPUs of a claim, without a cluster");
+  run->footer(kRunExamples);
+  run->add_option("-f,--file", options.files, "ResourceClaims or ResourceClaimTemplates; may be repeated")
+      ->type_name("FILE")
+      ->required();
+  run->add_option("--class-file", options.class_files, "DeviceClasses, beside those that the Helm chart installs")
+      ->type_name("FILE");
+  run->add_option("--runtime", options.runtime, "What the command runs in")
+      ->type_name("RUNTIME")
+      ->check(CLI::IsMember({"auto", "podman", "docker", "containerd", "nerdctl", "ctr", "crun", "runc", "none"})
+                  .description(""))
+      ->capture_default_str();
+  run->add_option("--image", options.image, "The image of its container; default: this machine's own files")
+      ->type_name("IMAGE");
+  run->add_option("--runtime-option", options.runtime_options,
+                  "An option for the runtime, such as --runtime-option=--volume=/data:/data; may be repeated")
+      ->type_name("OPTION");
+  CLI::Option* root = run->add_option("--driver-root", options.driver_root,
+                                      "Where the NVIDIA driver is installed; default: / and /run/nvidia/driver");
+  root->type_name("DIR")->check(CLI::ExistingDirectory);
+  CLI::Option* sysfs = run->add_option("--sysfs-root", options.sysfs_root, "Where sysfs is mounted; default: /sys");
+  sysfs->type_name("DIR");
+  run->add_option("--simulate", options.simulate, "Use a simulated machine instead")
+      ->type_name("PROFILE")
+      ->excludes(root)
+      ->excludes(sysfs);
+  run->add_option("--state-dir", options.state_dir, "Where runs know of each other; default: see docs/run.md")
+      ->type_name("DIR");
+  run->add_option("--cdi-dir", options.cdi_dir, "Where the claim's CDI file goes; default: see docs/run.md")
+      ->type_name("DIR");
+  run->add_option("--machine-leases", options.machine_leases, "Where runs of different users know of each other")
+      ->type_name("FILE")
+      ->capture_default_str();
+  run->add_option("--timeout", options.timeout_seconds, "Seconds after which a driver that hangs is given up")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 3600))
+      ->capture_default_str();
+  run->add_option("command", options.command, "The command and its arguments, after --")
+      ->type_name("COMMAND")
+      ->required();
+  run->positionals_at_end();
+  return run;
+}
+
 int Main(int argc, char** argv) {
   CLI::App app{"Tessera: NVIDIA GPUs for Kubernetes, and for the people who run them"};
   app.set_version_flag("--version", std::string("tessera ") + std::string(kVersion));
@@ -80,13 +137,23 @@ int Main(int argc, char** argv) {
       ->check(CLI::IsMember({"text", "json"}));
   DevicesOptions devices;
   AddDevices(app, devices);
+  RunOptions run;
+  const CLI::App* run_command = AddRun(app, run);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitFine : kExitUsage;
+    if (app.exit(error) == 0) return kExitFine;
+    return run_command->parsed() ? kExitOurs : kExitUsage;
   }
   ::signal(SIGCHLD, SIG_DFL);  // Ignored by some parents; then nobody could tell how a child ended.
-  log::Configure({.format = format == "json" ? log::Format::kJson : log::Format::kText, .verbosity = verbosity});
+  log::Options logging{.format = format == "json" ? log::Format::kJson : log::Format::kText, .verbosity = verbosity};
+  // Standard error is the command's, unless somebody wants to know.
+  if (run_command->parsed() && verbosity == 0) logging.sink = [](std::string_view) {};
+  log::Configure(std::move(logging));
+  if (run_command->parsed()) {
+    run.node_name = DefaultNodeName();
+    return RunRun(std::move(run));
+  }
   if (devices.view.node_name.empty()) devices.view.node_name = DefaultNodeName();
   devices.view.color = ::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
   return RunDevices(std::move(devices));

@@ -1,0 +1,232 @@
+#include "cmd/tessera/run.h"
+
+#include <linux/magic.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "cmd/tessera/exit_codes.h"
+#include "inspect/simulated_root.h"
+#include "local/child.h"
+#include "local/host_bundle.h"
+#include "local/podman_flags.h"
+#include "local/session.h"
+#include "manifests/builtin_classes.h"
+#include "manifests/objects.h"
+
+namespace tessera::cmd {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Wanted {
+  std::vector<alloc::Claim> claims;
+  alloc::Classes classes;
+};
+
+int FailOurs(const Error& error) {
+  Fail(error);
+  return kExitOurs;
+}
+
+// The claims of the files, in their order; a template counts as the claim that would be made of it.
+Result<Wanted> ReadWanted(const RunOptions& options) {
+  Wanted wanted;
+  for (const api::DeviceClass& builtin : manifests::BuiltinClasses()) wanted.classes.emplace(builtin.name, builtin);
+  manifests::Objects classes, objects;
+  for (const std::string& file : options.class_files) TESSERA_TRY(manifests::ReadInto(classes, file));
+  for (const std::string& file : options.files) TESSERA_TRY(manifests::ReadInto(objects, file));
+  for (const auto* source : {&classes, &objects}) {
+    for (const manifests::DeviceClass& each : source->classes) {
+      wanted.classes.insert_or_assign(each.object.name, each.object);
+    }
+  }
+  for (const manifests::Claim& claim : objects.claims) wanted.claims.push_back({claim.object.ref, claim.spec});
+  for (const manifests::ClaimTemplate& each : objects.templates) {
+    wanted.claims.push_back({{each.namespace_name, each.name, {}}, each.spec});
+  }
+  if (!wanted.claims.empty()) return wanted;
+  return BadConfig("NoClaim", Format("there is no ResourceClaim in {}", Join(options.files, ", ")),
+                   "give a file with a ResourceClaim or a ResourceClaimTemplate; docs/run.md has examples");
+}
+
+bool HasUnifiedCgroups() {
+  struct statfs status{};
+  return ::statfs("/sys/fs/cgroup", &status) == 0 && status.f_type == CGROUP2_SUPER_MAGIC;
+}
+
+// What a simulated machine needs inside a container: its state.
+Result<std::vector<cdi::Spec>> SimulatorSpecs(const fs::path& root) {
+  TESSERA_ASSIGN(const std::string text, ReadFile(root / "etc/cdi/tessera-sim.yaml"));
+  TESSERA_ASSIGN(cdi::Spec spec, cdi::Parse(text));
+  return std::vector{std::move(spec)};
+}
+
+Result<local::Session::Options> SessionOptions(const RunOptions& options) {
+  local::Session::Options session{.node_name = options.node_name,
+                                  .patience = std::chrono::seconds(options.timeout_seconds)};
+  const char* runtime_dir = std::getenv("XDG_RUNTIME_DIR");
+  TESSERA_ASSIGN(session.places, local::FindPlaces({.user = ::geteuid(),
+                                                    .runtime_dir = runtime_dir == nullptr ? "" : runtime_dir,
+                                                    .simulated = options.simulate,
+                                                    .state = options.state_dir,
+                                                    .cdi = options.cdi_dir}));
+  if (options.simulate.empty()) session.machine_leases = options.machine_leases;
+  TESSERA_ASSIGN(session.runtime, local::ChooseRuntime({.wanted = options.runtime,
+                                                        .has_image = !options.image.empty(),
+                                                        .unified_cgroups = HasUnifiedCgroups()},
+                                                       local::FindProgram));
+  if (options.driver_root.empty()) {
+    session.driver_roots = {{"/", "/"}, {"/run/nvidia/driver", "/run/nvidia/driver"}};
+  } else {
+    const fs::path root = fs::absolute(options.driver_root);
+    session.driver_roots = {{root, root}};
+  }
+  if (!options.sysfs_root.empty()) session.sysfs = options.sysfs_root;
+  if (!options.simulate.empty()) {
+    session.procfs = fs::path(options.driver_root) / "proc";
+    TESSERA_ASSIGN(session.extra, SimulatorSpecs(options.driver_root));
+  }
+  std::error_code error;
+  session.hook_path = (fs::read_symlink("/proc/self/exe", error).parent_path() / "tessera-cdi-hook").string();
+  return session;
+}
+
+std::vector<std::string> Environment() {
+  std::vector<std::string> environment;
+  for (char** variable = environ; *variable != nullptr; ++variable) environment.emplace_back(*variable);
+  return environment;
+}
+
+// UUIDs, not numbers: CUDA's order of GPUs is not the driver's.
+std::string VisibleDevices(const local::Session& session) {
+  std::vector<std::string> uuids;
+  for (const api::PreparedDevice& device : session.devices()) {
+    uuids.push_back(device.hardware.mig ? device.hardware.mig->uuid : device.hardware.gpu_uuid);
+  }
+  return Join(uuids, ",");
+}
+
+Result<local::Command> BareCommand(const RunOptions& options, const local::Session& session) {
+  TESSERA_ASSIGN(const auto specs, session.Specs());
+  local::Command command{.arguments = options.command, .environment = Environment()};
+  local::ShowDriver(specs, session.roots(), command.environment);
+  local::SetVariable(command.environment, "CUDA_VISIBLE_DEVICES", VisibleDevices(session));
+  std::fprintf(
+      stderr,
+      "tessera: no isolation: the command is told its GPUs in CUDA_VISIBLE_DEVICES, and can open all of them\n");
+  return command;
+}
+
+Result<local::Command> BundleCommand(const RunOptions& options, const local::Session& session, local::Runtime runtime) {
+  local::HostBundle bundle{.directory = session.scratch(),
+                           .specs = {},
+                           .roots = session.roots(),
+                           .command = options.command,
+                           .environment = Environment(),
+                           .working_directory = fs::current_path(),
+                           .user = ::geteuid(),
+                           .group = ::getegid(),
+                           .groups = {}};
+  TESSERA_ASSIGN(bundle.specs, session.Specs());
+  local::ShowDriver(bundle.specs, bundle.roots, bundle.environment);
+  // Of outside, where there may be more GPUs.
+  std::erase_if(bundle.environment, [](const std::string& text) { return text.starts_with("CUDA_VISIBLE_DEVICES="); });
+  TESSERA_TRY(local::WriteHostBundle(bundle));
+  return local::Command{
+      .arguments = local::BundleArguments(runtime, session.runtime_root(), bundle.directory, session.container()),
+      .environment = Environment(),
+      .death_signal = SIGTERM};
+}
+
+Result<local::Command> ImageCommand(const RunOptions& options, const local::Session& session, local::Runtime runtime) {
+  local::ImageRun run{.name = session.container(),
+                      .options = options.runtime_options,
+                      .image = options.image,
+                      .command = options.command,
+                      .has_terminal = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1};
+  if (runtime == local::Runtime::kPodman && ::geteuid() != 0) {
+    TESSERA_ASSIGN(const auto specs, session.Specs());
+    TESSERA_ASSIGN(run.flags, local::PodmanFlags(specs, session.scratch() / "hooks"));
+  } else {
+    for (const api::PreparedDevice& device : session.devices()) {
+      run.devices.insert(run.devices.end(), device.cdi_ids.begin(), device.cdi_ids.end());
+    }
+  }
+  return local::Command{
+      .arguments = local::ImageArguments(runtime, run), .environment = Environment(), .death_signal = SIGTERM};
+}
+
+Result<local::Command> MakeCommand(const RunOptions& options, const local::Session& session, local::Runtime runtime) {
+  if (runtime == local::Runtime::kNone) return BareCommand(options, session);
+  if (local::TakesImage(runtime)) return ImageCommand(options, session, runtime);
+  return BundleCommand(options, session, runtime);
+}
+
+// Why a device does not serve a request, in words; nothing when it could.
+std::string ReasonOf(const alloc::DeviceVerdict& verdict, const local::Refusal& refusal) {
+  if (verdict.obstacle == alloc::Obstacle::kNone) return {};
+  const auto holder = refusal.holders.find(verdict.device);
+  if (verdict.obstacle == alloc::Obstacle::kHeld && holder != refusal.holders.end()) return "held by " + holder->second;
+  return verdict.detail;
+}
+
+void PrintRefusal(const local::Refusal& refusal) {
+  std::string text = Format("tessera: the claim does not fit on this machine: {}\n", refusal.reason);
+  for (const alloc::RequestVerdict& request : refusal.explanation.requests) {
+    std::map<std::string, std::vector<std::string>> devices;  // By reason.
+    for (const alloc::DeviceVerdict& verdict : request.devices) {
+      devices[ReasonOf(verdict, refusal)].push_back(verdict.device);
+    }
+    text += Format("  claim {}, request {}: {} of {} devices could serve\n", api::ToText(request.claim),
+                   request.request, devices[""].size(), request.devices.size());
+    for (const auto& [reason, names] : devices) {
+      if (!reason.empty()) text += Format("    {}: {}\n", Join(names, ", "), reason);
+    }
+  }
+  (void)WriteAll(STDERR_FILENO, text);  // There is nowhere else to say it.
+}
+
+// From here on a signal ends the command, and us after it.
+int RunClaimed(const RunOptions& options, const Wanted& wanted, const local::SignalHold& signals) {
+  auto session_options = SessionOptions(options);
+  if (!session_options) return FailOurs(session_options.error());
+  const local::Runtime runtime = session_options->runtime;
+  const auto session = local::Session::Open(*std::move(session_options));
+  if (!session) return FailOurs(session.error());
+  const auto refusal = (*session)->Acquire(wanted.claims, wanted.classes);
+  if (!refusal) return FailOurs(refusal.error());
+  if (*refusal) {
+    PrintRefusal(**refusal);
+    return kExitOurs;
+  }
+  if (const auto signal = signals.Pending()) return 128 + *signal;
+  auto command = MakeCommand(options, **session, runtime);
+  if (!command) return FailOurs(command.error());
+  const auto code = local::RunToEnd(*std::move(command), signals);
+  if (code) return *code;
+  Fail(code.error());
+  return code.error().code() == "CommandNotFound" ? local::kNotFound : local::kNotRunnable;
+}
+
+}  // namespace
+
+int RunRun(RunOptions options) {
+  const local::SignalHold signals;
+  const auto wanted = ReadWanted(options);
+  if (!wanted) return FailOurs(wanted.error());
+  if (options.simulate.empty()) return RunClaimed(options, *wanted, signals);
+  const auto root = inspect::MakeSimulatedRoot(options.simulate);
+  if (!root) return FailOurs(root.error());
+  options.driver_root = root->path().string();
+  options.sysfs_root = (root->path() / "sys").string();
+  return RunClaimed(options, *wanted, signals);
+}
+
+}  // namespace tessera::cmd

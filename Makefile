@@ -79,13 +79,13 @@ cluster: all ## Bring up a real cluster and leave it up (K8S=1.34, NODES="l4 t4"
 	@tools/setup cluster
 	@$(cluster) up --k8s '$(K8S)' --profiles '$(NODES)'
 
-cluster-down: ## Take it down; fails when anything is left
+cluster-down: ## Take it down, and what killed cluster tests left; fails when anything is left
 	@$(cluster) down
 
-e2e: all image ## Run the cluster tests on a cluster of their own (K8S=1.34, E2E="-k guide")
+e2e: image ## Run the cluster tests on clusters of their own (K8S=1.34, E2E="-k guide")
 	@tools/setup cluster
 	@cd tests/cluster && mypy --cache-dir $(CURDIR)/build/mypy .
-	@$(cluster) e2e --k8s '$(K8S)' --profiles '$(NODES)' -- $(E2E)
+	@$(cluster) e2e --k8s '$(K8S)' -- $(E2E)
 
 clean: ## Remove everything that was built
 	rm -rf build

@@ -35,7 +35,7 @@ void Describe(F& f, Iommu& i) {
   f.Optional("backendPolicy", i.backend_policy);
   f.Optional("enableAPIDevice", i.enable_api_device);
   f.Check(!i.backend_policy || *i.backend_policy == "LegacyOnly" || *i.backend_policy == "PreferIommuFD",
-          "backendPolicy", "must be LegacyOnly or PreferIommuFD");
+          "backendPolicy", Format("{} must be LegacyOnly or PreferIommuFD", Quote(i.backend_policy.value_or(""))));
 }
 
 // A config with the two fields that every object has.
@@ -50,7 +50,8 @@ struct Document {
 template <class F>
 void Describe(F& f, TimeSlicingConfig& c) {
   f.Optional("interval", c.interval);
-  f.Check(!c.interval || OneOf(*c.interval, kIntervals), "interval", "must be Default, Short, Medium or Long");
+  f.Check(!c.interval || OneOf(*c.interval, kIntervals), "interval",
+          Format("{} must be Default, Short, Medium or Long", Quote(c.interval.value_or(""))));
 }
 
 template <class F>
@@ -60,7 +61,8 @@ void Describe(F& f, MpsConfig& c) {
   f.Optional("defaultPerDevicePinnedMemoryLimit", c.default_per_device_pinned_memory_limit);
   f.Optional("multiUser", c.multi_user);
   const int percentage = c.default_active_thread_percentage.value_or(0);
-  f.Check(percentage >= 0 && percentage <= 100, "defaultActiveThreadPercentage", "must be from 0 to 100");
+  f.Check(percentage >= 0 && percentage <= 100, "defaultActiveThreadPercentage",
+          Format("{} must be from 0 to 100", percentage));
 }
 
 template <class F>
@@ -104,15 +106,22 @@ Result<DeviceConfig> DecodeAs(const json::Value& parameters, std::string_view pa
 
 std::optional<std::string> UnservedSharing(const std::optional<Sharing>& sharing) {
   if (!sharing) return std::nullopt;
-  if (sharing->strategy == SharingStrategy::kMps) return "sharing by MPS";
+  if (sharing->strategy == SharingStrategy::kMps) return "sharing.strategy: MPS";
   const std::string interval = sharing->time_slicing ? sharing->time_slicing->interval.value_or("Default") : "Default";
   if (interval == "Default") return std::nullopt;  // What a GPU does by itself.
-  return "the time slice " + Quote(interval);
+  return "sharing.timeSlicingConfig.interval: " + interval;
 }
 
 bool Fits(const DeviceConfig& config, DeviceType type) {
   return type == DeviceType::kGpu ? std::holds_alternative<GpuConfig>(config)
                                   : std::holds_alternative<MigDeviceConfig>(config);
+}
+
+Error KindMismatch(std::string_view path, const DeviceConfig& config, const AllocationResult& result, DeviceType type) {
+  return {ErrorKind::kPermanentConfig, "ConfigKindMismatch",
+          Format("{}.kind: a {} cannot be applied to device {} of request {}, which is a {}", path, KindOf(config),
+                 result.device, result.request, type == DeviceType::kGpu ? "full GPU" : "MIG device"),
+          "name the request that the config is meant for"};
 }
 
 bool Names(const AllocationConfig& config, const AllocationResult& result) {
@@ -155,26 +164,34 @@ std::optional<std::string> Unserved(const DeviceConfig& config) {
     if (mig->sharing && mig->sharing->strategy == SharingStrategy::kTimeSlicing) return std::nullopt;
     return UnservedSharing(mig->sharing);
   }
-  return "passing a GPU through with VFIO";
+  return "kind: VfioDeviceConfig";
 }
 
 Result<std::optional<DeviceConfig>> ConfigFor(const AllocationResult& result, DeviceType type,
                                               const std::vector<AllocationConfig>& configs, std::string_view driver) {
+  std::optional<Error> first;
+  std::vector<std::string> faults;
+  const auto add = [&](Error error) {
+    faults.push_back(error.message());
+    if (!first) first = std::move(error);
+  };
   for (std::size_t i = configs.size(); i-- > 0;) {
     const AllocationConfig& candidate = configs[i];
     const bool named = Names(candidate, result);
     if (candidate.driver != driver || (!candidate.requests.empty() && !named)) continue;
     const std::string path = Format("status.allocation.devices.config[{}].opaque.parameters", i);
-    TESSERA_ASSIGN(DeviceConfig config, DecodeDeviceConfig(candidate.parameters, path));
-    if (Fits(config, type)) return config;
-    if (named) {
-      return BadConfig("ConfigKindMismatch",
-                       Format("a {} cannot be applied to device {} of request {}, which is a {}", KindOf(config),
-                              result.device, result.request, type == DeviceType::kGpu ? "full GPU" : "MIG device"),
-                       "name the request that the config is meant for");
+    auto config = DecodeDeviceConfig(candidate.parameters, path);
+    if (!config) {
+      add(std::move(config).error());
+    } else if (Fits(*config, type)) {
+      if (faults.empty()) return *std::move(config);
+      break;  // The ones before it would not apply.
+    } else if (named) {
+      add(KindMismatch(path, *config, result, type));
     }
   }
-  return std::nullopt;
+  if (!first) return std::nullopt;
+  return std::unexpected(Error(first->kind(), first->code(), Join(faults, "; "), first->advice()));
 }
 
 }  // namespace tessera::api

@@ -55,14 +55,14 @@ std::string_view KindOf(const DeviceConfig& config);
 // them at once. `path` is where `parameters` stand in the claim.
 Result<DeviceConfig> DecodeDeviceConfig(const json::Value& parameters, std::string_view path);
 
-// What a config asks of the hardware that this version does not do; nothing when it asks for nothing.
+// What a config asks for that this version does not do, as "field: value"; nothing when it does all of it.
 std::optional<std::string> Unserved(const DeviceConfig& config);
 
 enum class DeviceType : std::uint8_t { kGpu, kMig };
 
 // The config for one result: class before claim, the later wins. One that names the result's request (its main name
 // covers its sub-requests) must be of the device's kind; one for all requests applies where its kind fits. Nothing when
-// none applies. Only configs of `driver` count.
+// none applies. Only configs of `driver` count. An error has the faults of all that might apply.
 Result<std::optional<DeviceConfig>> ConfigFor(const AllocationResult& result, DeviceType type,
                                               const std::vector<AllocationConfig>& configs, std::string_view driver);
 

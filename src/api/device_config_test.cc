@@ -34,8 +34,9 @@ TEST(DeviceConfig, ThatAsksForMoreSaysForWhat) {
   const Case cases[] = {
       {Config("GpuConfig", ", sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 50}}"), "MPS"},
       {Config("MigDeviceConfig", ", sharing: {strategy: MPS}"), "MPS"},
-      {Config("GpuConfig", ", sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Short}}"), "\"Short\""},
-      {Config("VfioDeviceConfig", ", iommu: {backendPolicy: LegacyOnly}"), "VFIO"},
+      {Config("GpuConfig", ", sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Short}}"),
+       "interval: Short"},
+      {Config("VfioDeviceConfig", ", iommu: {backendPolicy: LegacyOnly}"), "kind: VfioDeviceConfig"},
   };
   for (const Case& c : cases) {
     const auto config = DecodeDeviceConfig(c.value, "p");
@@ -54,13 +55,13 @@ TEST(DeviceConfig, FaultsAreNamedAllAtOnce) {
       {Config("GpuConfig", ", shareing: {}"), "p.shareing: unknown field"},
       {Config("GpuConfig", ", sharing: {strategy: Mps}"), "p.sharing.strategy: \"Mps\" is not a valid value"},
       {Config("GpuConfig", ", sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Shorter}, more: 1}"),
-       "must be Default, Short, Medium or Long; p.sharing.more: unknown field"},
+       "\"Shorter\" must be Default, Short, Medium or Long; p.sharing.more: unknown field"},
       {Config("GpuConfig", ", sharing: {strategy: MPS, timeSlicingConfig: {}}"), "belongs to strategy TimeSlicing"},
       {Config("GpuConfig", ", sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 101}}"),
-       "must be from 0 to 100"},
+       "101 must be from 0 to 100"},
       {Config("GpuConfig", ", sharing: {strategy: MPS, mpsConfig: {defaultPinnedDeviceMemoryLimit: ten}}"),
        "\"ten\" is not a valid value"},
-      {Config("VfioDeviceConfig", ", iommu: {backendPolicy: Any}"), "must be LegacyOnly or PreferIommuFD"},
+      {Config("VfioDeviceConfig", ", iommu: {backendPolicy: Any}"), "\"Any\" must be LegacyOnly or PreferIommuFD"},
       {json::Object{{"apiVersion", "resource.nvidia.com/v1"}, {"kind", "GpuConfig"}},
        "is not resource.nvidia.com/v1beta1"},
       {json::Object{}, "p.apiVersion: required field is missing"},
@@ -113,6 +114,20 @@ TEST(ConfigFor, TheLaterOneThatFitsWins) {
       got = Unserved(**found) ? "mps" : KindOf(**found) == "GpuConfig" ? "plain" : "mig";
     }
     EXPECT_EQ(got, c.expected);
+  }
+}
+
+TEST(ConfigFor, FaultsOfAllConfigsThatMightApplyAreListed) {
+  const std::vector<AllocationConfig> configs{From("FromClass", {}, Config("GpuConfig", ", shareing: {}")),
+                                              From("FromClaim", {}, Config("Nonsense")),
+                                              From("FromClaim", {"a"}, Config("MigDeviceConfig"))};
+  const auto found = ConfigFor({.request = "a", .driver = "", .pool = "", .device = "gpu-0"}, DeviceType::kGpu, configs,
+                               "gpu.nvidia.com");
+  ASSERT_FALSE(found.has_value());
+  for (const std::string_view fault :
+       {"config[0].opaque.parameters.shareing: unknown field", "config[1].opaque.parameters.kind: \"Nonsense\"",
+        "config[2].opaque.parameters.kind: a MigDeviceConfig cannot be applied to device gpu-0 of request a"}) {
+    EXPECT_THAT(found.error().Text(), HasSubstr(fault));
   }
 }
 

@@ -26,6 +26,8 @@ bool IsClaimUid(std::string_view text) {
 std::string ToText(const ClaimRef& claim) { return claim.namespace_name + "/" + claim.name; }
 
 bool Overlap(const Hardware& a, const Hardware& b) {
+  // Old checkpoints of the Go driver know no more of a MIG device than its UUID.
+  if (a.mig && b.mig && !a.mig->uuid.empty() && a.mig->uuid == b.mig->uuid) return true;
   if (a.gpu_uuid != b.gpu_uuid) return false;
   if (!a.mig || !b.mig) return true;
   if (a.mig->gpu_instance == b.mig->gpu_instance) {

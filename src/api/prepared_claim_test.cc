@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
 #include "json/decode.h"
 
 namespace tessera::api {
@@ -10,7 +11,7 @@ namespace {
 Hardware Gpu(std::string uuid) { return {.gpu_uuid = std::move(uuid), .bus_id = "", .gpu_minor = 0, .mig = {}}; }
 Hardware MigOf(unsigned gi, unsigned ci, unsigned start, unsigned size) {
   Hardware hardware = Gpu("GPU-a");
-  hardware.mig = MigHardware{.uuid = "MIG-x",
+  hardware.mig = MigHardware{.uuid = Format("MIG-{}-{}", gi, ci),
                              .gpu_instance = gi,
                              .compute_instance = ci,
                              .profile = "",
@@ -36,6 +37,9 @@ TEST(Overlap, IsJudgedByHardware) {
       {"inside", MigOf(1, 0, 0, 8), MigOf(2, 0, 2, 1), true},
       {"compute instances of one GPU instance", MigOf(1, 0, 0, 4), MigOf(1, 1, 0, 4), false},
       {"a placement nobody knows", MigOf(1, 0, 0, 0), MigOf(2, 0, 4, 2), true},
+      {"one UUID", {.mig = MigHardware{.uuid = "MIG-1-0"}}, MigOf(1, 0, 0, 2), true},
+      {"two UUIDs", {.mig = MigHardware{.uuid = "MIG-2-0"}}, MigOf(1, 0, 0, 2), false},
+      {"no UUIDs", {.gpu_uuid = "GPU-b", .mig = MigHardware{}}, {.mig = MigHardware{}}, false},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);

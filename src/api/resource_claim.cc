@@ -68,11 +68,13 @@ void Describe(F& f, Consumer& c) {
 struct Status {
   json::Value allocation;
   std::vector<Consumer> reserved_for;
+  json::Value devices;  // Drivers write them; whatever they wrote must not keep a claim from being prepared.
 };
 template <class F>
 void Describe(F& f, Status& s) {
   f.Optional("allocation", s.allocation);
   f.Optional("reservedFor", s.reserved_for);
+  f.Optional("devices", s.devices);
 }
 
 struct Metadata {
@@ -132,6 +134,7 @@ Result<ResourceClaim> DecodeClaim(const json::Value& value) {
     TESSERA_ASSIGN(claim.allocation, DecodeAllocation(object.status.allocation));
     claim.raw_allocation = std::move(object.status.allocation);
   }
+  claim.raw_devices = std::move(object.status.devices);
   for (const Consumer& consumer : object.status.reserved_for) {
     const bool pod = consumer.resource == "pods";
     claim.reserved_for.push_back(Format("{}/{}", pod ? claim.ref.namespace_name : consumer.resource, consumer.name));

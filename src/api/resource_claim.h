@@ -54,6 +54,7 @@ struct ResourceClaim {
   std::optional<Allocation> allocation;
   json::Value raw_allocation;             // As the server gave it; null when there is none.
   std::vector<std::string> reserved_for;  // Pods, as "namespace/name"; other consumers as "kind/name".
+  json::Value raw_devices;                // status.devices, for device_status.h; null when there are none.
 };
 
 // Reads what a newer server sends as well: unknown fields are ignored. An error names the field.

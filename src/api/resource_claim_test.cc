@@ -55,6 +55,13 @@ TEST(ResourceClaim, WithoutAllocationHasNone) {
   EXPECT_FALSE(claim->allocation.has_value());
 }
 
+TEST(ResourceClaim, WhateverDriversWroteIntoItsStatusIsKeptAsItIs) {
+  const auto claim =
+      DecodeClaim(Parse("{metadata: {name: a, namespace: b, uid: c}, status: {devices: [{conditions: 7}]}}"));
+  ASSERT_TRUE(claim.has_value());
+  EXPECT_EQ(claim->raw_devices, Parse("[{conditions: 7}]"));
+}
+
 TEST(ResourceClaim, NonsenseIsNamedByItsField) {
   struct Case {
     std::string_view yaml, message;

@@ -16,7 +16,13 @@
 #include "device/slices.h"
 #include "driver/api_objects.h"
 #include "driver/checkpoint_keeper.h"
+#include "driver/claim_history.h"
+#include "driver/claim_status.h"
+#include "driver/device_faults.h"
+#include "driver/health_events.h"
+#include "driver/health_metrics.h"
 #include "driver/health_report.h"
+#include "driver/health_watch.h"
 #include "driver/hook_file.h"
 #include "driver/journal_metrics.h"
 #include "driver/leadership.h"
@@ -41,6 +47,7 @@ namespace fs = std::filesystem;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kTick{1'000};
+constexpr std::chrono::seconds kHealthWait{3};  // For health to take note of a scan: a turn takes milliseconds.
 constexpr std::chrono::milliseconds kFirstRelease{2'000}, kReleaseInterval{60'000};  // Of memory.
 
 fs::path PluginDirectory(const AgentOptions& options) { return options.plugins / device::kDriverName; }
@@ -50,7 +57,16 @@ kubelet::PluginOptions MakePluginOptions(const AgentOptions& options) {
           .registry = options.registry,
           .directory = PluginDirectory(options),
           .instance = options.instance,
-          .permanent_error_field = options.permanent_error_field};
+          .kep5322 = options.kep5322};
+}
+
+HealthWatch::Options MakeHealthOptions(const AgentOptions& options, const std::string& boot_id) {
+  HealthWatch::Options health{.files = options.health,
+                              .state_file = PluginDirectory(options) / health::kHealthFile,
+                              .boot_id = boot_id,
+                              .watch = {.period = options.health_period}};
+  for (const DriverRoot& root : options.driver_roots) health.watch.host.driver_roots.push_back(root.here);
+  return health;
 }
 
 // Beside a plugin of the same names (it is the one that serves) ours gets another.
@@ -80,6 +96,8 @@ class Agent {
 
   Result<void> Ready();  // From any thread.
   void OnScan();
+  void OnHealth(const NodeHealth& health);
+  void SetLeading(bool leading);  // Who leads writes down and tells how devices are.
 
   const AgentOptions options_;
   const fs::path directory_;  // The plugin's own.
@@ -92,6 +110,7 @@ class Agent {
   kube::ResourceApi api_;
   ApiClaims claims_;
   ApiSlices slices_;
+  ApiClaimStatus statuses_;
   ApiEvents event_sink_;
   Events events_;
   Trouble trouble_;
@@ -100,10 +119,15 @@ class Agent {
   cdi::Writer writer_;
   ClaimFiles files_;
   Hardware hardware_;
+  HealthWatch health_;
+  HealthEvents health_events_;
+  ClaimStatus claim_status_;
+  ClaimHistory history_;
   ForeignHolders foreign_;
   Publisher publisher_;
   Offer offer_;
   CheckpointKeeper checkpoint_;
+  HealthFaults faults_;
   Preparer preparer_;
   Reconciler reconciler_;
   Leadership leadership_;
@@ -126,6 +150,7 @@ Agent::Agent(AgentOptions options, std::unique_ptr<kube::Client> client, std::st
       api_(*client_),
       claims_(*client_, api_),
       slices_(*client_, api_, options_.node_name),
+      statuses_(*client_, api_),
       event_sink_(*client_),
       events_({.node_name = options_.node_name}, event_sink_, metrics_),
       trouble_(options_.node_name, events_),
@@ -133,25 +158,43 @@ Agent::Agent(AgentOptions options, std::unique_ptr<kube::Client> client, std::st
       leases_(directory_ / "leases"),
       writer_(options_.cdi_root),
       files_(writer_),
+      health_(MakeHealthOptions(options_, boot_id_), {hardware_, trouble_, metrics_}),
+      health_events_(options_.node_name, *journal_, events_),
+      claim_status_({.node_name = options_.node_name}, {*journal_, hardware_, claims_, statuses_, trouble_, metrics_}),
+      history_({.directory = directory_, .keep = [this] { return health_.history(); }}, *journal_, trouble_),
       foreign_(options_.pod_resources),
       publisher_({.node_name = options_.node_name}, slices_, events_, metrics_),
-      offer_(options_.node_name, {hardware_, foreign_, *journal_, publisher_, events_, metrics_}),
+      offer_(options_.node_name, {hardware_, foreign_, *journal_, publisher_, events_, metrics_, health_}),
       checkpoint_({.directory = directory_, .boot_id = boot_id_, .enabled = options_.keep_go_checkpoint}, *journal_),
+      faults_(health_, publisher_, [this] { offer_.Publish(); }),
       preparer_({.node_name = options_.node_name, .boot_id = boot_id_, .use_callers_thread = true},
-                {*journal_, leases_, files_, hardware_, claims_, foreign_, events_, metrics_}),
+                {*journal_, leases_, files_, hardware_, claims_, foreign_, events_, metrics_, faults_}),
       reconciler_({.node_name = options_.node_name},
                   {*journal_, leases_, writer_, files_, hardware_, claims_, foreign_, preparer_, events_, metrics_}),
       leadership_(
           {.node_name = options_.node_name, .directory = directory_, .boot_id = boot_id_},
           {*client_, api_, *journal_, leases_, publisher_, reconciler_, offer_, checkpoint_, events_, trouble_}),
-      serving_(options_.node_name, plugin_options_, {leases_, preparer_, events_, metrics_, [this] {
-                                                       return HealthReport(hardware_, options_.node_name);
-                                                     }}) {
+      serving_(
+          options_.node_name, plugin_options_,
+          {.leases = leases_,
+           .handler = preparer_,
+           .events = events_,
+           .metrics = metrics_,
+           .health = [this] { return HealthReport(*health_.report(), hardware_, options_.node_name, health_.lease()); },
+           .health_as_of = [this] { return health_.made(); }}) {
   preparer_.on_change = [this] {
     offer_.OnPreparedChange();
     checkpoint_.Soon();
+    claim_status_.Soon();
+    history_.Soon();
   };
-  metrics_.registry.OnPrint([this] { ShowJournal(*journal_, metrics_); });
+  health_.on_change = [this](const auto& report, const auto& /*changes*/) { OnHealth(report); };
+  health_.on_look = [this] { serving_.ReportHealth(); };
+  metrics_.registry.OnPrint([this] {
+    ShowJournal(*journal_, metrics_);
+    ShowHealth(*health_.report(), std::chrono::system_clock::now(), metrics_);
+    (*metrics_.health_streams).Set(static_cast<double>(serving_.health_streams()));
+  });
 }
 
 Result<void> Agent::Serve() {
@@ -162,6 +205,7 @@ Result<void> Agent::Serve() {
                                         {.alive = [this] { return Alive(); },
                                          .ready = [this] { return Ready(); },
                                          .metrics = [this] { return metrics_.registry.Print(); }}));
+  health_.Start();  // Before the first scan, which waits for it.
   inventory_ = std::make_unique<InventoryLoop>(InventoryLoop::Options{.roots = options_.driver_roots,
                                                                       .dev_root = options_.dev_root,
                                                                       .sysfs = options_.sysfs,
@@ -195,7 +239,9 @@ void Agent::Tick() {
   }
   if (auto kept = serving_.KeepRegistered(); !kept) trouble_.Say(kept.error());
   leadership_.Lead();
+  SetLeading(leadership_.leads());
   offer_.LookForForeigners();
+  if (const auto state = hardware_.state()) faults_.LookAgain(*state);
   if (steady_clock::now() >= next_release_) {
     ReleaseUnusedMemory();
     next_release_ = steady_clock::now() + kReleaseInterval;
@@ -207,6 +253,7 @@ void Agent::StandBack(const OtherDriver& other) {
   trouble_.Block({ErrorKind::kPermanentConfig, "AnotherDriver",
                   Format("another process serves {} on this node, at {}", device::kDriverName, other.socket.string()),
                   "uninstall it; this one takes over within seconds of its end"});
+  SetLeading(false);
   leadership_.GiveUp();
   serving_.Stop(options_.stop_grace);
 }
@@ -217,12 +264,16 @@ Result<void> Agent::TakeOver() {
 }
 
 // In this order: the kubelet forgets us first, so that it sends new calls elsewhere; running calls end; another
-// instance publishes on without a gap; slices stay, because the kubelet removes them should nobody come back.
+// instance publishes on without a gap; slices stay, because the kubelet removes them should nobody come back. Health is
+// written down before another instance leads and writes it.
 void Agent::Shutdown() {
   log::Info("Stopping");
   serving_.Unregister();
   leadership_.Pause();
   serving_.Stop(options_.stop_grace);
+  health_.Stop();
+  history_.Stop();
+  SetLeading(false);
   leadership_.End();
   inventory_.reset();
   log::Info("Stopped");
@@ -236,10 +287,25 @@ Result<void> Agent::Ready() {
   return {};
 }
 
+// Health comes first: a device must not be offered for a moment without the taints it had before a restart.
 void Agent::OnScan() {
+  health_.Refresh(steady_clock::now() + kHealthWait);
   if (offer_.NoteScan()) reconciler_.Soon();  // Now files can be mended.
   offer_.Publish();
-  serving_.ReportHealth();
+}
+
+void Agent::OnHealth(const NodeHealth& health) {
+  offer_.Publish();
+  health_events_.OnReport(health);
+  claim_status_.SetHealth(health);
+  history_.SetHealth(health);
+}
+
+void Agent::SetLeading(bool leading) {
+  health_.SetLeading(leading);
+  health_events_.SetActive(leading);
+  claim_status_.SetActive(leading);
+  history_.SetActive(leading);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "driver/excluded_devices.h"
+#include "driver/health_files.h"
 #include "driver/inventory_loop.h"
 #include "kube/access.h"
 
@@ -35,11 +36,14 @@ struct AgentOptions {
   std::string cdi_hook_path;  // As the host sees it. Empty: our own hook, copied into the plugin's directory.
   ExcludedDevices excluded;
 
+  HealthFiles::Options health;
+  std::chrono::milliseconds health_period{5'000};  // Between two readings of the vitals.
+
   std::string http_endpoint;  // Empty: none.
   std::string metrics_path = "/metrics";
   std::optional<std::uint16_t> healthcheck_port;
   bool keep_go_checkpoint = true;
-  bool permanent_error_field = true;
+  bool kep5322 = false;                          // Tell the kubelet which errors are permanent.
   std::chrono::milliseconds stop_grace{20'000};  // For running calls, below the 30 s that pods are given.
 };
 

@@ -1,6 +1,7 @@
 #include "driver/api_objects.h"
 
 #include "base/text.h"
+#include "device/slices.h"
 
 namespace tessera::driver {
 namespace {
@@ -10,9 +11,16 @@ using std::chrono::steady_clock;
 
 constexpr seconds kWriteTimeout{30};
 constexpr seconds kEventTimeout{10};
+constexpr seconds kStatusTimeout{10};
+// What we applied under another name would stay when we apply something else: it must never change.
+constexpr std::string_view kFieldManager = "tessera-kubelet-plugin";
 
 kube::Call Background(seconds timeout) {
   return {.deadline = steady_clock::now() + timeout, .lane = kube::Lane::kBackground};
+}
+
+std::string ClaimPath(const api::ClaimRef& claim) {
+  return Format("namespaces/{}/resourceclaims/{}", kube::Escape(claim.namespace_name), kube::Escape(claim.name));
 }
 
 std::string EventsPath(const std::string& namespace_name) {
@@ -26,9 +34,7 @@ Result<api::ResourceClaim> ApiClaims::Get(const api::ClaimRef& claim, steady_clo
   const kube::Call call{.deadline = deadline,
                         .lane = urgency == Urgency::kBackground ? kube::Lane::kBackground : kube::Lane::kUrgent,
                         .retry = urgency == Urgency::kPodWaits};
-  const std::string rest =
-      Format("namespaces/{}/resourceclaims/{}", kube::Escape(claim.namespace_name), kube::Escape(claim.name));
-  TESSERA_ASSIGN(const std::string path, api_.Path(rest, call));
+  TESSERA_ASSIGN(const std::string path, api_.Path(ClaimPath(claim), call));
   auto object = client_.Get(path, call);
   if (!object) {
     // A 404 may also mean that the version went away with an upgrade or downgrade of the server.
@@ -48,6 +54,15 @@ Result<api::OwnerReference> ApiSlices::Node() {
   return api::OwnerReference{"v1", "Node", node_name_, uid};
 }
 
+// "35", or "35+" from builds that are not releases.
+Result<bool> ApiSlices::TakesInformingTaints() {
+  constexpr unsigned kSince = 35;
+  TESSERA_ASSIGN(const json::Value version, client_.Get("/version", Background(kWriteTimeout)));
+  const std::string minor = TextAt(version, {"minor"});
+  const auto number = ParseNumber<unsigned>(minor.substr(0, minor.find_first_not_of("0123456789")));
+  return TextAt(version, {"major"}) == "1" && number.value_or(0) >= kSince;
+}
+
 Result<json::Value> ApiSlices::Create(const json::Value& slice) {
   const kube::Call call = Background(kWriteTimeout);
   TESSERA_ASSIGN(const std::string path, api_.Path("resourceslices", call));
@@ -64,6 +79,28 @@ Result<void> ApiSlices::Delete(const std::string& name, const std::string& uid, 
   const kube::Call call = Background(kWriteTimeout);
   TESSERA_ASSIGN(const std::string path, api_.Path("resourceslices/" + kube::Escape(name), call));
   return client_.Delete(path, uid, resource_version, call);
+}
+
+Result<std::vector<api::DeviceStatus>> ApiClaimStatus::Apply(const api::ClaimRef& claim,
+                                                             const std::vector<api::DeviceStatus>& devices,
+                                                             const std::stop_token& stop) {
+  kube::Call call = Background(kStatusTimeout);
+  call.stop = stop;
+  TESSERA_ASSIGN(const std::string version, api_.Version(call));
+  TESSERA_ASSIGN(const std::string path, api_.Path(ClaimPath(claim) + "/status", call));
+  // With the UID a claim that was deleted and made again is refused instead of written.
+  const json::Object body{
+      {"apiVersion", "resource.k8s.io/" + version},
+      {"kind", "ResourceClaim"},
+      {"metadata", json::Object{{"name", claim.name}, {"namespace", claim.namespace_name}, {"uid", claim.uid}}},
+      {"status", json::Object{{"devices", api::ToJson(devices)}}}};
+  const auto answer = client_.Apply(path, kFieldManager, body, call);
+  if (!answer) {
+    if (answer.error().code() == "ApiNotFound") api_.Forget();  // The claim is gone, or the version.
+    return std::unexpected(answer.error());
+  }
+  TESSERA_ASSIGN(const api::ResourceClaim stored, api::DecodeClaim(*answer));
+  return api::DecodeDeviceStatus(stored.raw_devices, device::kDriverName);
 }
 
 Result<std::string> ApiEvents::Create(const std::string& namespace_name, const json::Value& event) {

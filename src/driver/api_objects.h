@@ -4,6 +4,7 @@
 #include <string>
 
 #include "driver/claim_source.h"
+#include "driver/claim_status.h"
 #include "driver/events.h"
 #include "driver/publisher.h"
 #include "kube/client.h"
@@ -27,6 +28,7 @@ class ApiSlices final : public SliceStore {
       : client_(client), api_(api), node_name_(std::move(node_name)) {}
   Result<std::string> Version() override;
   Result<api::OwnerReference> Node() override;
+  Result<bool> TakesInformingTaints() override;
   Result<json::Value> Create(const json::Value& slice) override;
   Result<json::Value> Update(const std::string& name, const json::Value& slice) override;
   Result<void> Delete(const std::string& name, const std::string& uid, const std::string& resource_version) override;
@@ -35,6 +37,18 @@ class ApiSlices final : public SliceStore {
   kube::Client& client_;
   kube::ResourceApi& api_;
   const std::string node_name_;
+};
+
+class ApiClaimStatus final : public StatusStore {
+ public:
+  ApiClaimStatus(kube::Client& client, kube::ResourceApi& api) : client_(client), api_(api) {}
+  Result<std::vector<api::DeviceStatus>> Apply(const api::ClaimRef& claim,
+                                               const std::vector<api::DeviceStatus>& devices,
+                                               const std::stop_token& stop) override;
+
+ private:
+  kube::Client& client_;
+  kube::ResourceApi& api_;
 };
 
 class ApiEvents final : public EventSink {

@@ -7,26 +7,10 @@
 #include "base/text.h"
 #include "cdi/claim_spec.h"
 #include "device/slices.h"
+#include "driver/claim_faults.h"
 
 namespace tessera::driver {
 namespace {
-
-// Collects faults; the worst kind decides, because it says who must act.
-class Faults {
- public:
-  void Add(const Error& error) {
-    if (!first_) first_ = error;
-    if (error.kind() != ErrorKind::kTransient && first_->kind() == ErrorKind::kTransient) first_ = error;
-    const std::string text = error.Text();
-    if (std::ranges::find(texts_, text) == texts_.end()) texts_.push_back(text);
-  }
-  bool empty() const { return texts_.empty(); }
-  Error AsError() const { return {first_->kind(), first_->code(), Join(texts_, "; ")}; }
-
- private:
-  std::optional<Error> first_;
-  std::vector<std::string> texts_;
-};
 
 Error NotFound(const api::AllocationResult& result, const HardwareState& hardware) {
   for (const device::Withheld& withheld : hardware.snapshot->withheld) {
@@ -49,8 +33,8 @@ std::optional<Error> CheckConfig(const api::AllocationResult& result, const devi
   const auto unserved = api::Unserved(**config);
   if (!unserved) return std::nullopt;
   return Error(ErrorKind::kPermanentConfig, "ConfigNotServed",
-               Format("request {} asks for {}, which this version does not do", result.request, *unserved),
-               "remove the sharing from the config");
+               Format("the config asks for {}, which this version does not do", *unserved),
+               "remove it from the config");
 }
 
 void AddDevice(const api::ClaimRef& claim, const api::AllocationResult& result, const device::Device& device,
@@ -98,15 +82,15 @@ Result<api::PreparedClaim> PlanClaim(const api::ResourceClaim& claim, const Hard
                           .origin = {},
                           .adopted = nullptr,
                           .run = std::nullopt};
-  Faults faults;
+  ClaimFaults faults;
   bool ours = false;
   for (const api::AllocationResult& result : claim.allocation->results) {
     if (result.driver != device::kDriverName) continue;
     ours = true;
     if (result.pool != node_name) {
-      faults.Add(
-          {ErrorKind::kPermanentConfig, "WrongPool",
-           Format("device {} is in pool {}, which is not this node's ({})", result.device, result.pool, node_name)});
+      faults.Add({ErrorKind::kPermanentConfig, "WrongPool",
+                  Format("device {} of request {} is in pool {}, which is not this node's ({})", result.device,
+                         result.request, result.pool, node_name)});
       continue;
     }
     const auto device = hardware.by_name.find(result.device);
@@ -114,7 +98,7 @@ Result<api::PreparedClaim> PlanClaim(const api::ResourceClaim& claim, const Hard
       faults.Add(NotFound(result, hardware));
       continue;
     }
-    if (auto fault = CheckConfig(result, *device->second, *claim.allocation)) faults.Add(*fault);
+    if (auto fault = CheckConfig(result, *device->second, *claim.allocation)) faults.Add(result, *fault);
     AddDevice(claim.ref, result, *device->second, plan.devices);
   }
   if (!ours) {

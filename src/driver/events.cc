@@ -80,13 +80,14 @@ void Events::Write(const Wanted& wanted) {
   if (found != known_.end()) {
     Known& known = found->second;
     ++known.count;
-    if (now - known.written < options_.repeat_after) return metrics_.events.With({"merged"}).Add();
+    if (now - known.written < known.wait) return metrics_.events.With({"merged"}).Add();
   }
   if (!TakeToken()) return metrics_.events.With({"dropped"}).Add();
   const std::string time = Rfc3339(clock_.Now());
   if (found != known_.end()) {
     Known& known = found->second;
     known.written = now;
+    known.wait = std::min(known.wait * 2, options_.repeat_to);
     const auto patched =
         sink_.Patch(target.namespace_name, known.name, json::Object{{"count", known.count}, {"lastTimestamp", time}});
     if (patched) return metrics_.events.With({"repeated"}).Add();
@@ -117,7 +118,7 @@ void Events::Write(const Wanted& wanted) {
   auto created = sink_.Create(target.namespace_name, event);
   metrics_.events.With({created ? "created" : "failed"}).Add();
   if (!created) return log::Failure(created.error(), "Could not write an Event", {{"reason", wanted.reason}});
-  known_[key] = {.name = *std::move(created), .count = 1, .written = now};
+  known_[key] = {.name = *std::move(created), .count = 1, .written = now, .wait = options_.repeat_after};
 }
 
 }  // namespace tessera::driver

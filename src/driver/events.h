@@ -41,7 +41,8 @@ class EventSink {
 };
 
 // Hands Events to a thread of its own: callers never wait for the network. The same reason with the same text about the
-// same object becomes one Event with a count, written at most every `repeat_after`; beyond a burst, and when the queue
+// same object becomes one Event with a count, written at most every `repeat_after`, then rarer and
+// rarer up to `repeat_to`: an hour of retries costs a few writes, and the Event outlives it; beyond a burst, and when the queue
 // is full, Events are dropped and counted. Safe to call from any thread.
 class Events {
  public:
@@ -49,6 +50,7 @@ class Events {
     std::string node_name;
     std::string component = "tessera-kubelet-plugin";
     std::chrono::seconds repeat_after{60};
+    std::chrono::seconds repeat_to{1200};  // The API server forgets an Event one hour after its last write.
     double per_second = 1;
     int burst = 25;
     const Clock* clock = nullptr;
@@ -69,6 +71,7 @@ class Events {
     std::string name;
     std::uint64_t count = 0;
     std::chrono::steady_clock::time_point written;
+    std::chrono::seconds wait{0};  // Until it is written again.
   };
   void Run();
   void Write(const Wanted& wanted);

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "driver/test_parts.h"
 
 namespace tessera::driver {
@@ -49,6 +52,32 @@ TEST_F(EventsTest, TheSameAgainIsCountedNotRepeated) {
   });
   EXPECT_THAT(sink_.texts(), ElementsAre("GpuLost: gone", "GpuLost: something else"));
   EXPECT_EQ(Count("merged"), 4);
+}
+
+// A clock that the worker may read while a test moves it.
+class SharedClock final : public Clock {
+ public:
+  std::chrono::system_clock::time_point Now() const override { return {}; }
+  std::chrono::steady_clock::time_point Monotonic() const override {
+    return std::chrono::steady_clock::time_point(std::chrono::minutes(minutes_));
+  }
+  void NextMinute() { ++minutes_; }
+
+ private:
+  std::atomic<int> minutes_ = 0;
+};
+
+TEST_F(EventsTest, AnHourOfRetriesCostsAFewWritesAndTheEventOutlivesIt) {
+  SharedClock clock;
+  Events events({.node_name = "node-a", .clock = &clock}, sink_, metrics_);
+  for (int minute = 0; minute < 60; ++minute) {
+    events.Post(ClaimTarget(kClaim), EventType::kWarning, "GpuLost", "gone");
+    while (Count("created") + Count("merged") + Count("repeated") < minute + 1) std::this_thread::yield();
+    clock.NextMinute();
+  }
+  EXPECT_THAT(sink_.texts(), SizeIs(1));
+  // In minutes 1, 3, 7, 15, 31 and 51. The last lives on for an hour, with what was counted.
+  EXPECT_THAT(sink_.patches(), ElementsAre("train=2", "train=4", "train=8", "train=16", "train=32", "train=52"));
 }
 
 TEST_F(EventsTest, AFloodIsCutOff) {

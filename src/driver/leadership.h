@@ -51,6 +51,7 @@ class Leadership {
   Result<void> Adopt();
   // Does what the leader has to do, if that is us or nobody.
   void Lead();
+  bool leads() const { return leader_.has_value(); }
 
   void Pause();   // Neither publishes nor reconciles, until the next Lead().
   void GiveUp();  // To a driver that was there first.

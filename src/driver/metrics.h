@@ -29,8 +29,9 @@ class Metrics {
   metrics::Family<metrics::Histogram>& duration;  // method, phase, outcome
   metrics::Family<metrics::Gauge>& in_flight;     // method
   metrics::Family<metrics::Counter>& errors;      // method, code, kind
-  metrics::Family<metrics::Gauge>& prepared;      // type
-  metrics::Family<metrics::Gauge>& claim_info;    // namespace, claim, uid, pod, device, type, uuid, parent_uuid
+  metrics::Family<metrics::Counter>& refused_again;
+  metrics::Family<metrics::Gauge>& prepared;    // type
+  metrics::Family<metrics::Gauge>& claim_info;  // namespace, claim, uid, pod, device, type, uuid, parent_uuid
   metrics::Family<metrics::Gauge>& journal_bytes;
   metrics::Family<metrics::Gauge>& journal_claims;
   metrics::Family<metrics::Counter>& journal_syncs;
@@ -38,19 +39,27 @@ class Metrics {
   metrics::Family<metrics::Counter>& journal_write_failures;
   metrics::Family<metrics::Counter>& slice_writes;    // verb
   metrics::Family<metrics::Counter>& slice_failures;  // code
+  metrics::Family<metrics::Counter>& status_writes;   // outcome
   metrics::Family<metrics::Gauge>& slices_published;  // 1 while what is stored is what we want.
   metrics::Family<metrics::Gauge>& slice_conflict;    // 1 while somebody else writes our slices.
   metrics::Family<metrics::Gauge>& dropped_fields;    // How many fields the server drops.
   metrics::Family<metrics::Gauge>& registered;        // 1 while the kubelet has us registered.
   metrics::Family<metrics::Counter>& registrations_refused;
-  metrics::Family<metrics::Gauge>& devices;           // type
-  metrics::Family<metrics::Gauge>& withheld;          // code
-  metrics::Family<metrics::Gauge>& driver_up;         // 1 while NVML answers.
-  metrics::Family<metrics::Counter>& scans;           // outcome
-  metrics::Family<metrics::Gauge>& foreign_holders;   // GPUs that device-plugin pods hold.
-  metrics::Family<metrics::Gauge>& device_conflicts;  // GPUs that a claim and a device-plugin pod hold.
-  metrics::Family<metrics::Counter>& reconciled;      // action
-  metrics::Family<metrics::Counter>& events;          // outcome
+  metrics::Family<metrics::Gauge>& devices;               // type
+  metrics::Family<metrics::Gauge>& withheld;              // code
+  metrics::Family<metrics::Gauge>& driver_up;             // 1 while NVML answers.
+  metrics::Family<metrics::Counter>& scans;               // outcome
+  metrics::Family<metrics::Gauge>& foreign_holders;       // GPUs that device-plugin pods hold.
+  metrics::Family<metrics::Gauge>& device_conflicts;      // GPUs that a claim and a device-plugin pod hold.
+  metrics::Family<metrics::Counter>& reconciled;          // action
+  metrics::Family<metrics::Counter>& events;              // outcome
+  metrics::Family<metrics::Gauge>& health_state;          // device, uuid, state; 1 for the one it is in.
+  metrics::Family<metrics::Gauge>& health_reason;         // device, reason, severity; 1 while it is there.
+  metrics::Family<metrics::Counter>& health_transitions;  // device, to
+  metrics::Family<metrics::Gauge>& health_signal_age;     // device
+  metrics::Family<metrics::Counter>& health_signals_dropped;
+  metrics::Family<metrics::Gauge>& health_streams;
+  metrics::Family<metrics::Counter>& xids;  // uuid, xid
 
   // The Go driver's names, so that its users' dashboards keep working. It counts successes only.
   metrics::Family<metrics::Counter>& go_requests;

@@ -16,14 +16,24 @@ constexpr int kPatience = 3;  // Failed scans in a row.
 }  // namespace
 
 // Without a driver the node offers nothing: at once when it never answered, after a while when it did, because a driver
-// that reloads is back in seconds.
+// that reloads is back in seconds. A scan counts only once it is noted, because health must know of it first.
 void Offer::Publish() {
   const auto state = parts_.hardware.state();
-  if (state && failed_scans_ < kPatience) {
-    parts_.publisher.SetDevices(PublishedDevices(*state->snapshot, parts_.foreign.Current(), parts_.journal.All()));
+  const int failed = failed_scans_;
+  if (state && failed >= 0 && failed < kPatience) {
+    parts_.publisher.SetDevices(Devices(*state->snapshot));
   } else if (parts_.hardware.failure()) {
     parts_.publisher.SetDevices({});
   }
+}
+
+std::vector<api::Device> Offer::Devices(const device::Snapshot& snapshot) {
+  const HealthWatch::Report health = parts_.health.report();
+  auto devices = PublishedDevices(snapshot, parts_.foreign.Current(), parts_.journal.All(), *health);
+  const std::lock_guard lock(mutex_);
+  KeepEvicted(devices, published_, *health);
+  published_ = devices;
+  return devices;
 }
 
 bool Offer::NoteScan() {
@@ -68,7 +78,7 @@ void Offer::ReportConflicts(const std::vector<ForeignHolder>& holders) {
         ++conflicts;
         const std::string text = Format("{} is held by claim {} and, through {}, by pod {}", device.name,
                                         api::ToText(claim->claim), holder.resource, holder.pod);
-        parts_.events.Post(ClaimTarget(claim->claim), EventType::kWarning, "DeviceConflict", text);
+        if (!claim->run) parts_.events.Post(ClaimTarget(claim->claim), EventType::kWarning, "DeviceConflict", text);
         parts_.events.Post(NodeTarget(node_name_), EventType::kWarning, "DeviceConflict", text);
       }
     }

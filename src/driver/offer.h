@@ -3,12 +3,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "driver/events.h"
 #include "driver/foreign_holders.h"
 #include "driver/hardware.h"
+#include "driver/health_watch.h"
 #include "driver/metrics.h"
 #include "driver/publisher.h"
 #include "journal/journal.h"
@@ -25,6 +27,7 @@ class Offer {
     Publisher& publisher;
     Events& events;
     Metrics& metrics;
+    const HealthWatch& health;
   };
   Offer(std::string node_name, Parts parts) : node_name_(std::move(node_name)), parts_(parts) {}
 
@@ -45,10 +48,13 @@ class Offer {
 
  private:
   void LookForRuns();
+  std::vector<api::Device> Devices(const device::Snapshot& snapshot);
   void ReportConflicts(const std::vector<ForeignHolder>& holders);
 
   const std::string node_name_;
   const Parts parts_;
+  std::mutex mutex_;
+  std::vector<api::Device> published_;  // Guarded by mutex_: what the publisher was given last.
   std::atomic<int> failed_scans_ = -1;  // In a row. -1: none was made yet.
   std::atomic<bool> follows_claims_ = false;
   std::chrono::steady_clock::time_point next_look_{};

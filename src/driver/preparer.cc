@@ -4,10 +4,12 @@
 #include <latch>
 #include <set>
 
+#include "base/error_codes.h"
 #include "base/log.h"
 #include "base/side_job.h"
 #include "base/text.h"
 #include "device/slices.h"
+#include "driver/claim_faults.h"
 #include "driver/claim_plan.h"
 #include "driver/local_runs.h"
 
@@ -46,6 +48,12 @@ bool SaysAll(const api::PreparedClaim& record) {
   return record.state == api::ClaimState::kCompleted || (record.origin != "go" && !record.devices.empty());
 }
 
+bool AnyGone(const api::PreparedClaim& record, const HardwareState& hardware) {
+  return std::ranges::any_of(record.devices, [&](const api::PreparedDevice& device) {
+    return FindHardware(hardware, device.hardware) == nullptr;
+  });
+}
+
 bool HoldsDevice(const api::ResourceClaim& claim, const api::PreparedClaim& record) {
   if (claim.ref.uid != record.claim.uid || !claim.allocation) return false;
   return std::ranges::any_of(claim.allocation->results, [&](const api::AllocationResult& result) {
@@ -74,14 +82,18 @@ std::string GpuLease(const std::string& uuid) { return "gpu/" + uuid; }
 // The answers of one call's claims, handed over when the last is there.
 class Preparer::Batch {
  public:
-  Batch(std::size_t claims, kubelet::Done done) : answers_(claims), left_(claims), done_(std::move(done)) {}
+  Batch(std::vector<api::ClaimRef> claims, kubelet::Done done)
+      : claims_(std::move(claims)), answers_(claims_.size()), left_(claims_.size()), done_(std::move(done)) {}
 
   void Set(std::size_t index, kubelet::ClaimAnswer answer) {
     answers_[index] = std::move(answer);  // Each index is set once; the counter below orders it before the hand-over.
-    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) done_(std::move(answers_), {});
+    if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    NameEachOther(claims_, answers_);
+    done_(std::move(answers_), {});
   }
 
  private:
+  const std::vector<api::ClaimRef> claims_;
   kubelet::Answers answers_;
   std::atomic<std::size_t> left_;
   kubelet::Done done_;
@@ -102,7 +114,7 @@ void Preparer::Prepare(std::vector<api::ClaimRef> claims, kubelet::Deadline dead
     has_callers_thread_ = false;
     return;
   }
-  const auto batch = std::make_shared<Batch>(claims.size(), std::move(done));
+  const auto batch = std::make_shared<Batch>(claims, std::move(done));
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const bool taken = prepares_.Submit([this, claim = claims[i], deadline, batch, i] {
       const auto ready = MakeReady(claim, deadline);
@@ -123,7 +135,7 @@ void Preparer::PrepareHere(const api::ClaimRef& claim, kubelet::Deadline deadlin
 
 void Preparer::Unprepare(std::vector<api::ClaimRef> claims, kubelet::Deadline deadline, kubelet::Done done) {
   if (claims.empty()) return done({}, {});
-  const auto batch = std::make_shared<Batch>(claims.size(), std::move(done));
+  const auto batch = std::make_shared<Batch>(claims, std::move(done));
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const bool taken = unprepares_.Submit([this, claim = claims[i], deadline, batch, i] {
       const auto undone = UnprepareOne(claim, deadline);
@@ -143,6 +155,7 @@ Result<Preparer::Ready> Preparer::MakeReady(const api::ClaimRef& claim, kubelet:
   PhaseTimer timer(parts_.metrics, Method::kPrepare);
   parts_.metrics.Started(Method::kPrepare);
   auto ready = MakeReady(claim, deadline, timer);
+  if (!ready) ready.error() = WithNextStep(ready.error());
   const Error* error = ready ? nullptr : &ready.error();
   parts_.metrics.Finished(Method::kPrepare, timer.total(), error);
   if (error != nullptr) Report(claim, Method::kPrepare, error);
@@ -176,7 +189,32 @@ Result<Preparer::Ready> Preparer::MakeReady(const api::ClaimRef& claim, kubelet:
     }
     TESSERA_TRY(Undo(claim.uid, "it was given other devices"));
   }
-  TESSERA_ASSIGN(api::PreparedClaim plan, Plan(claim, deadline, timer));
+  TESSERA_ASSIGN(Wanted wanted, Read(claim, deadline, timer));
+  const auto& allocation = wanted.claim.allocation;
+  const auto question = [&] {
+    return allocation ? QuestionOf(*allocation, *wanted.hardware, health_words_) : std::string("not allocated");
+  };
+  TESSERA_TRY(OnlyOnce(question, [&] { return Make(ready, wanted, deadline, timer); }));
+  return ready;
+}
+
+Result<void> Preparer::OnlyOnce(const std::function<std::string()>& question,
+                                const std::function<Result<void>()>& attempt) {
+  if (!refusals_.empty()) {
+    if (auto known = refusals_.Find(question())) {
+      (*parts_.metrics.refused_again).Add();
+      return std::unexpected(*std::move(known));
+    }
+  }
+  Result<void> made = attempt();
+  // Asked anew: the attempt may have looked at the hardware again, and told health.
+  if (!made && FailsForGood(made.error())) refusals_.Add(question(), made.error());
+  return made;
+}
+
+Result<void> Preparer::Make(Ready& ready, Wanted& wanted, kubelet::Deadline deadline, PhaseTimer& timer) {
+  TESSERA_ASSIGN(api::PreparedClaim plan, Plan(wanted, deadline, timer));
+  TESSERA_TRY(RefuseLost(plan));
   if (options_.run) GiveToRun(plan, *options_.run);
   std::vector<std::string> names = GpusOf(plan);
   std::ranges::transform(names, names.begin(), GpuLease);
@@ -187,9 +225,32 @@ Result<Preparer::Ready> Preparer::MakeReady(const api::ClaimRef& claim, kubelet:
   timer.Mark(Phase::kValidate);
   ready.devices = plan.devices;
   ready.is_new = true;
-  TESSERA_ASSIGN(const auto hardware, parts_.hardware.WaitForState(deadline));
-  TESSERA_TRY(Commit(std::move(plan), *hardware, timer));
-  return ready;
+  const auto committed = Commit(std::move(plan), *wanted.hardware, timer);
+  if (committed || committed.error().kind() != ErrorKind::kPermanentDevice) return committed;
+  // Nobody was given anything. So the claim holds nothing either, and a repeat has nothing to finish on disk.
+  const journal::ClaimPtr record = parts_.journal.Find(ready.claim.uid);
+  std::vector<DeviceFault> faults;
+  if (record) faults = FindDeviceFaults(*record, *wanted.hardware);
+  TESSERA_TRY(Undo(ready.claim.uid, "its device cannot be used"));
+  return std::unexpected(Blame(std::move(faults), committed.error(), deadline));
+}
+
+// Monitoring, which has admin access, may look at a lost GPU.
+Result<void> Preparer::RefuseLost(const api::PreparedClaim& plan) const {
+  ClaimFaults faults;
+  for (const api::PreparedDevice& device : plan.devices) {
+    if (device.admin_access) continue;
+    if (const auto lost = parts_.faults.Lost(device.name)) faults.Add(device, *lost);
+  }
+  if (faults.empty()) return {};
+  return std::unexpected(faults.AsError());
+}
+
+Error Preparer::Blame(std::vector<DeviceFault> faults, const Error& error, kubelet::Deadline deadline) {
+  if (faults.empty()) return error;
+  ClaimFaults all;
+  for (const DeviceFault& fault : parts_.faults.Tell(std::move(faults), deadline)) all.Add(fault.device, fault.error);
+  return all.AsError();
 }
 
 // Whether the claim's devices are those of the record. The API server is asked once, briefly: while it is away the
@@ -212,35 +273,62 @@ Result<void> Preparer::Confirm(Ready& ready, const journal::ClaimPtr& record, ku
                                PhaseTimer& timer) {
   const auto wait = std::min(deadline, steady_clock::now() + options_.hardware_wait);
   TESSERA_ASSIGN(auto hardware, parts_.hardware.WaitForState(wait));
-  const auto missing = [&] {
-    return std::ranges::find_if(record->devices, [&](const api::PreparedDevice& device) {
-      return FindHardware(*hardware, device.hardware) == nullptr;
-    });
-  };
-  if (missing() != record->devices.end()) {
-    TESSERA_ASSIGN(hardware, parts_.hardware.WaitForRescan(wait));
-    if (const auto device = missing(); device != record->devices.end()) {
-      return BadDevice("DeviceLost",
-                       Format("device {} ({}) of the prepared claim does not answer any more", device->name,
-                              device->hardware.gpu_uuid),
-                       "see `tessera devices` on the node; the pod needs another device");
+  const auto set_up = [&]() -> Result<void> {
+    if (AnyGone(*record, *hardware)) {
+      TESSERA_ASSIGN(hardware, parts_.hardware.WaitForRescan(wait));
+      TESSERA_TRY(RefuseGone(*record, *hardware, deadline));
     }
-  }
-  timer.Mark(Phase::kValidate);
-  if (record->boot_id != options_.boot_id || record->state != api::ClaimState::kCompleted) {
-    api::PreparedClaim again = *record;
-    again.boot_id = options_.boot_id;
-    TESSERA_TRY(Commit(std::move(again), *hardware, timer));
-    ready.is_new = true;
-  } else {
-    TESSERA_TRY(parts_.files.Ensure(*record, *hardware));
-    timer.Mark(Phase::kCdi);
-  }
+    timer.Mark(Phase::kValidate);
+    return SetUpAgain(ready, *record, *hardware, deadline, timer);
+  };
+  TESSERA_TRY(OnlyOnce([&] { return QuestionOf(*record, *hardware, health_words_); }, set_up));
   ready.devices = record->devices;
   return {};
 }
 
-Result<api::PreparedClaim> Preparer::Plan(const api::ClaimRef& ref, kubelet::Deadline deadline, PhaseTimer& timer) {
+Result<void> Preparer::SetUpAgain(Ready& ready, const api::PreparedClaim& record, const HardwareState& hardware,
+                                  kubelet::Deadline deadline, PhaseTimer& timer) {
+  Result<void> made;
+  if (record.boot_id != options_.boot_id || record.state != api::ClaimState::kCompleted) {
+    api::PreparedClaim again = record;
+    again.boot_id = options_.boot_id;
+    made = Commit(std::move(again), hardware, timer);
+    ready.is_new = made.has_value();
+  } else {
+    const auto ensured = parts_.files.Ensure(record, hardware);
+    timer.Mark(Phase::kCdi, ensured.has_value());
+    if (!ensured) made = std::unexpected(ensured.error());
+  }
+  if (made || made.error().kind() != ErrorKind::kPermanentDevice) return made;
+  return std::unexpected(Blame(FindDeviceFaults(record, hardware), made.error(), deadline));
+}
+
+// A GPU that is gone is health's matter as well. A MIG device may be gone while its GPU is well: somebody destroyed it.
+Result<void> Preparer::RefuseGone(const api::PreparedClaim& record, const HardwareState& hardware,
+                                  kubelet::Deadline deadline) {
+  std::vector<DeviceFault> lost;
+  ClaimFaults faults;
+  for (const api::PreparedDevice& device : record.devices) {
+    if (FindHardware(hardware, device.hardware) != nullptr) continue;
+    const std::string& gpu = device.hardware.gpu_uuid;
+    Error error(ErrorKind::kPermanentDevice, "DeviceLost",
+                Format("device {} ({}) of the prepared claim does not answer any more", device.name, gpu),
+                "see `tessera devices` on the node; the pod needs another device");
+    if (std::ranges::any_of(hardware.snapshot->devices, [&](const auto& other) { return other.gpu.uuid == gpu; })) {
+      faults.Add(device, error);
+    } else {
+      lost.push_back({device, std::move(error)});
+    }
+  }
+  if (lost.empty() && faults.empty()) return {};
+  if (!lost.empty()) {
+    for (const DeviceFault& fault : parts_.faults.Tell(std::move(lost), deadline))
+      faults.Add(fault.device, fault.error);
+  }
+  return std::unexpected(faults.AsError());
+}
+
+Result<Preparer::Wanted> Preparer::Read(const api::ClaimRef& ref, kubelet::Deadline deadline, PhaseTimer& timer) {
   auto claim = parts_.claims.Get(ref, deadline, ClaimSource::Urgency::kPodWaits);
   timer.Mark(Phase::kApiGet, claim.has_value());
   if (!claim) return std::unexpected(ClaimError(std::move(claim).error(), ref));
@@ -252,10 +340,16 @@ Result<api::PreparedClaim> Preparer::Plan(const api::ClaimRef& ref, kubelet::Dea
   }
   const auto wait = std::min(deadline, steady_clock::now() + options_.hardware_wait);
   TESSERA_ASSIGN(auto hardware, parts_.hardware.WaitForState(wait));
-  auto plan = PlanClaim(*claim, *hardware, options_.node_name, options_.boot_id);
+  return Wanted{*std::move(claim), std::move(hardware)};
+}
+
+Result<api::PreparedClaim> Preparer::Plan(Wanted& wanted, kubelet::Deadline deadline, PhaseTimer& timer) {
+  const auto plan_now = [&] { return PlanClaim(wanted.claim, *wanted.hardware, options_.node_name, options_.boot_id); };
+  auto plan = plan_now();
   if (!plan && plan.error().code() == "DeviceNotFound") {
-    TESSERA_ASSIGN(hardware, parts_.hardware.WaitForRescan(wait));
-    plan = PlanClaim(*claim, *hardware, options_.node_name, options_.boot_id);
+    const auto wait = std::min(deadline, steady_clock::now() + options_.hardware_wait);
+    TESSERA_ASSIGN(wanted.hardware, parts_.hardware.WaitForRescan(wait));
+    plan = plan_now();
   }
   timer.Mark(Phase::kValidate, plan.has_value());
   return plan;
@@ -273,18 +367,21 @@ Result<void> Preparer::Guard(const api::PreparedClaim& plan, kubelet::Deadline d
     auto identified = hardware ? Identify(*unknown, *hardware) : std::nullopt;
     if (identified) others.push_back(std::make_shared<const api::PreparedClaim>(*std::move(identified)));
   }
+  ClaimFaults faults;
   for (const Conflict& conflict : FindConflicts(plan, others)) {
     if (RemoveGhost(*conflict.other, deadline)) continue;
-    return Transient("DeviceInUse", ToText(conflict), "it is free again when that pod has ended");
+    faults.Add(
+        Error(ErrorKind::kTransient, "DeviceInUse", ToText(conflict), "it is free again when that pod has ended"));
   }
   for (const api::PreparedDevice& device : plan.devices) {
     if (device.admin_access) continue;
     const auto holder = parts_.foreign.HolderOf(device.hardware, kKubeletTimeout);
     if (!holder) continue;
-    return Transient("DeviceHeldByDevicePlugin",
+    faults.Add(Error(ErrorKind::kTransient, "DeviceHeldByDevicePlugin",
                      Format("{} is held by pod {} through {}", device.name, holder->pod, holder->resource),
-                     "keep GPUs of the device plugin away from this driver with --exclude-devices");
+                     "keep GPUs of the device plugin away from this driver with --exclude-devices"));
   }
+  if (!faults.empty()) return std::unexpected(faults.AsError());
   return {};
 }
 
@@ -365,12 +462,16 @@ Result<void> Preparer::Undo(const std::string& uid, std::string_view why) {
   return {};
 }
 
-// One log line and one Event for a failure, and one Event when it went away again.
+// One log line and one Event for a failure, and one Event when it went away again. What fails for good is also told on
+// the Node, once for all claims that it hits: its text names none of them.
 void Preparer::Report(const api::ClaimRef& claim, Method method, const Error* error) {
   if (error != nullptr) {
     log::Failure(*error, method == Method::kPrepare ? "Could not prepare a claim" : "Could not unprepare a claim",
                  {{"claim", api::ToText(claim)}, {"uid", claim.uid}});
     parts_.events.Post(ClaimTarget(claim), EventType::kWarning, error->code(), error->Text());
+    if (method == Method::kPrepare && FailsForGood(*error)) {
+      parts_.events.Post(NodeTarget(options_.node_name), EventType::kWarning, error->code(), error->Text());
+    }
   }
   std::string before;
   {

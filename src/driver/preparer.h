@@ -19,10 +19,12 @@
 #include "cdi/writer.h"
 #include "driver/claim_files.h"
 #include "driver/claim_source.h"
+#include "driver/device_faults.h"
 #include "driver/events.h"
 #include "driver/foreign_holders.h"
 #include "driver/hardware.h"
 #include "driver/metrics.h"
+#include "driver/refusals.h"
 #include "journal/journal.h"
 #include "journal/leases.h"
 #include "kubelet/plugin_server.h"
@@ -53,6 +55,7 @@ class Preparer final : public kubelet::ClaimHandler {
     ForeignHolders& foreign;
     Events& events;
     Metrics& metrics;
+    DeviceFaults& faults;
   };
   Preparer(Options options, Parts parts);
   ~Preparer() override;
@@ -82,13 +85,29 @@ class Preparer final : public kubelet::ClaimHandler {
     std::optional<journal::Lease> gpus;
   };
 
+  // What a new Prepare goes by.
+  struct Wanted {
+    api::ResourceClaim claim;
+    std::shared_ptr<const HardwareState> hardware;
+  };
+
   static kubelet::ClaimAnswer AnswerOf(const api::ClaimRef& claim, const Result<Ready>& ready);
   Result<Ready> MakeReady(const api::ClaimRef& claim, kubelet::Deadline deadline);
   void Finish(const Ready& ready);
   Result<Ready> MakeReady(const api::ClaimRef& claim, kubelet::Deadline deadline, PhaseTimer& timer);
   Result<void> Confirm(Ready& ready, const journal::ClaimPtr& record, kubelet::Deadline deadline, PhaseTimer& timer);
+  Result<void> SetUpAgain(Ready& ready, const api::PreparedClaim& record, const HardwareState& hardware,
+                          kubelet::Deadline deadline, PhaseTimer& timer);
+  Result<void> RefuseGone(const api::PreparedClaim& record, const HardwareState& hardware, kubelet::Deadline deadline);
   Result<bool> StillAllocated(const api::PreparedClaim& record, kubelet::Deadline deadline, PhaseTimer& timer);
-  Result<api::PreparedClaim> Plan(const api::ClaimRef& ref, kubelet::Deadline deadline, PhaseTimer& timer);
+  Result<Wanted> Read(const api::ClaimRef& ref, kubelet::Deadline deadline, PhaseTimer& timer);
+  Result<void> Make(Ready& ready, Wanted& wanted, kubelet::Deadline deadline, PhaseTimer& timer);
+  Result<api::PreparedClaim> Plan(Wanted& wanted, kubelet::Deadline deadline, PhaseTimer& timer);
+  Result<void> RefuseLost(const api::PreparedClaim& plan) const;
+  // The error of devices that a claim cannot be given, told to health first.
+  Error Blame(std::vector<DeviceFault> faults, const Error& error, kubelet::Deadline deadline);
+  // Answers from refusals_, and remembers there what fails for good. `question` may be costly, so it is a function.
+  Result<void> OnlyOnce(const std::function<std::string()>& question, const std::function<Result<void>()>& attempt);
   Result<void> Guard(const api::PreparedClaim& plan, kubelet::Deadline deadline);
   // Whether the other claim is only a leftover: freed in the API, and no pod has it. Then it is undone.
   bool RemoveGhost(const api::PreparedClaim& other, kubelet::Deadline deadline);
@@ -99,6 +118,8 @@ class Preparer final : public kubelet::ClaimHandler {
   const Options options_;
   const Parts parts_;
 
+  const HealthWords health_words_ = [this](std::string_view device) { return parts_.faults.Words(device); };
+  Refusals refusals_{{}};
   std::mutex failing_mutex_;                    // Guards failing_.
   std::map<std::string, std::string> failing_;  // Claims whose last call failed, by UID, and the code; for "recovered".
 

@@ -49,7 +49,7 @@ class PreparerTest : public ::testing::Test {
     preparer_ = std::make_unique<Preparer>(
         Preparer::Options{
             .node_name = std::string(kNode), .boot_id = std::move(boot_id), .hardware_wait = milliseconds(50)},
-        Preparer::Parts{*journal_, leases_, files_, hardware_, claims_, foreign_, events_, metrics_});
+        Preparer::Parts{*journal_, leases_, files_, hardware_, claims_, foreign_, events_, metrics_, faults_});
   }
 
   Result<std::vector<api::PreparedDevice>> Prepare(const api::ResourceClaim& claim) {
@@ -60,6 +60,17 @@ class PreparerTest : public ::testing::Test {
   }
   api::ResourceClaim Allocated(const std::string& name, std::vector<api::AllocationResult> results) {
     api::ResourceClaim claim = TestClaim(name, std::move(results));
+    claims_.Put(claim);
+    return claim;
+  }
+  // A claim for gpu-0 with a config of this kind.
+  api::ResourceClaim WithConfig(const std::string& name, std::string_view kind) {
+    api::ResourceClaim claim = TestClaim(name, {Gets("gpu-0")});
+    claim.allocation->configs = {
+        {.source = "FromClaim",
+         .requests = {},
+         .driver = "gpu.nvidia.com",
+         .parameters = json::Object{{"apiVersion", "resource.nvidia.com/v1beta1"}, {"kind", kind}}}};
     claims_.Put(claim);
     return claim;
   }
@@ -81,6 +92,7 @@ class PreparerTest : public ::testing::Test {
   Metrics metrics_{kNode, "test"};
   FakeEvents sink_;
   Events events_{{.node_name = std::string(kNode)}, sink_, metrics_};
+  FakeFaults faults_;
   std::unique_ptr<Preparer> preparer_;
 };
 
@@ -199,7 +211,7 @@ TEST_F(PreparerTest, WhileTheServerIsAwayAConflictIsNoGhost) {
     ClaimSource& real_;
   } flaky(claims_);
   Preparer preparer({.node_name = std::string(kNode), .boot_id = "boot-1"},
-                    {*journal_, leases_, files_, hardware_, flaky, foreign_, events_, metrics_});
+                    {*journal_, leases_, files_, hardware_, flaky, foreign_, events_, metrics_, faults_});
   EXPECT_EQ(CodeOf(preparer.PrepareOne(next.ref, steady_clock::now() + seconds(5))), "DeviceInUse");
 }
 
@@ -300,7 +312,7 @@ TEST_F(PreparerTest, ClaimsOfOneCallAreAnsweredEach) {
 TEST_F(PreparerTest, OneCallMayUseItsCallersThreadAndLeavesTheBookkeepingForLater) {
   const auto claim = Allocated("a", {Gets("gpu-0")});
   Preparer preparer({.node_name = std::string(kNode), .boot_id = "boot-1", .use_callers_thread = true},
-                    {*journal_, leases_, files_, hardware_, claims_, foreign_, events_, metrics_});
+                    {*journal_, leases_, files_, hardware_, claims_, foreign_, events_, metrics_, faults_});
   std::function<void()> left;
   preparer.Prepare({claim.ref}, steady_clock::now() + seconds(20),
                    [&](const kubelet::Answers& answers, std::function<void()> afterwards) {
@@ -344,7 +356,7 @@ TEST_F(PreparerTest, UnprepareDoesNotWaitForAServerThatHangs) {
     std::latch& release_;
   } source(hanging, release);
   Preparer preparer({.node_name = std::string(kNode), .boot_id = "boot-1"},
-                    {*journal_, leases_, files_, hardware_, source, foreign_, events_, metrics_});
+                    {*journal_, leases_, files_, hardware_, source, foreign_, events_, metrics_, faults_});
   std::promise<kubelet::Answers> prepared;
   preparer.Prepare(
       {TestClaim("a", {}).ref}, steady_clock::now() + seconds(20),
@@ -357,6 +369,124 @@ TEST_F(PreparerTest, UnprepareDoesNotWaitForAServerThatHangs) {
   EXPECT_FALSE(unprepared.get_future().get().at(0).error.has_value());
   release.count_down();
   EXPECT_EQ(prepared.get_future().get().at(0).error->code(), "HttpTimeout");
+}
+
+TEST_F(PreparerTest, ClaimsOfOneCallNameEachOthersFaults) {
+  const auto first = Allocated("first", {Gets("gpu-8")});
+  const auto second = Allocated("second", {Gets("gpu-9", "other")});
+  std::promise<kubelet::Answers> promise;
+  preparer_->Prepare(
+      {first.ref, second.ref}, steady_clock::now() + seconds(20),
+      [&](kubelet::Answers answers, const std::function<void()>&) { promise.set_value(std::move(answers)); });
+  for (const kubelet::ClaimAnswer& answer : promise.get_future().get()) {
+    EXPECT_THAT(answer.error->Text(), HasSubstr("device gpu-8 of request gpus"));
+    EXPECT_THAT(answer.error->Text(), HasSubstr("device gpu-9 of request other"));
+  }
+}
+
+TEST_F(PreparerTest, AllHoldersOfAClaimsDevicesAreNamed) {
+  ASSERT_TRUE(Prepare(Allocated("a", {Gets("gpu-0")})).has_value());
+  ASSERT_TRUE(Prepare(Allocated("b", {Gets("gpu-1")})).has_value());
+  const auto refused = Prepare(Allocated("c", {Gets("gpu-0"), Gets("gpu-1")}));
+  ASSERT_EQ(CodeOf(refused), "DeviceInUse");
+  EXPECT_THAT(refused.error().Text(), HasSubstr("gpu-0 is prepared for claim ml/a"));
+  EXPECT_THAT(refused.error().Text(), HasSubstr("gpu-1 is prepared for claim ml/b"));
+}
+
+TEST_F(PreparerTest, ADeviceFaultIsToldToHealthAndTheClaimHoldsNothing) {
+  fs::remove(dir_.path() / "root/dev/nvidia0");
+  fs::remove(dir_.path() / "root/dev/nvidia1");
+  const auto refused = Prepare(Allocated("a", {Gets("gpu-0"), Gets("gpu-1", "more")}));
+  ASSERT_EQ(CodeOf(refused), "DeviceNodeMissing");
+  EXPECT_EQ(refused.error().kind(), ErrorKind::kPermanentDevice);
+  EXPECT_THAT(refused.error().Text(), HasSubstr("request gpus (gpu-0): "));
+  EXPECT_THAT(refused.error().Text(), HasSubstr("request more (gpu-1): "));
+  EXPECT_THAT(faults_.told(), ElementsAre("gpu-0: DeviceNodeMissing", "gpu-1: DeviceNodeMissing"));
+  EXPECT_THAT(journal_->All(), IsEmpty());
+}
+
+TEST_F(PreparerTest, AConfigFaultIsNeverToldToHealth) {
+  EXPECT_EQ(CodeOf(Prepare(WithConfig("a", "GpuConfg"))), "BadDeviceConfig");
+  EXPECT_THAT(faults_.told(), IsEmpty());
+}
+
+TEST_F(PreparerTest, WhatHealthKnowsToBeLostIsRefusedInItsWordsButNotToMonitoring) {
+  faults_.Lose("gpu-0", {ErrorKind::kPermanentDevice, "Xid79", "the GPU has fallen off the bus", "Reset it."});
+  const auto refused = Prepare(Allocated("a", {Gets("gpu-0")}));
+  ASSERT_EQ(CodeOf(refused), "Xid79");
+  EXPECT_EQ(refused.error().Text(), "request gpus (gpu-0): the GPU has fallen off the bus; Reset it.");
+  api::AllocationResult admin = Gets("gpu-0");
+  admin.admin_access = true;
+  EXPECT_TRUE(Prepare(Allocated("monitor", {admin})).has_value());
+}
+
+TEST_F(PreparerTest, AHundredClaimsOfOneTemplateAreLookedAtOnce) {
+  fs::remove(dir_.path() / "root/dev/nvidia0");
+  const auto first = Prepare(Allocated("first", {Gets("gpu-0")}));
+  const auto appends = journal_->stats().appends;
+  const auto gets = claims_.gets();
+  for (int i = 0; i < 99; ++i) {
+    const auto repeat = Prepare(Allocated(Format("replacement-{}", i), {Gets("gpu-0")}));
+    ASSERT_FALSE(repeat.has_value());
+    EXPECT_EQ(repeat.error(), first.error());
+  }
+  EXPECT_EQ((*metrics_.refused_again).value(), 99);
+  EXPECT_EQ(journal_->stats().appends, appends) << "no repeat may write";
+  EXPECT_EQ(claims_.gets(), gets + 99) << "one read a claim, to know what it asks for";
+  EXPECT_THAT(faults_.told(), SizeIs(1));
+}
+
+TEST_F(PreparerTest, OneEventOnTheNodeSpeaksForAllClaims) {
+  for (int i = 0; i < 3; ++i) (void)Prepare(WithConfig(Format("claim-{}", i), "GpuConfg"));
+  while (sink_.texts().size() < 4 || metrics_.events.With({"merged"}).value() < 2) std::this_thread::yield();
+  const auto on_node = [](const json::Value& event) { return event.at("involvedObject").at("kind") == "Node"; };
+  EXPECT_EQ(std::ranges::count_if(sink_.events(), on_node), 1);
+}
+
+TEST_F(PreparerTest, ARefusalIsTriedAgainAfterAnyChange) {
+  fs::remove(dir_.path() / "root/dev/nvidia0");
+  const auto claim = Allocated("a", {Gets("gpu-0")});
+  const auto looks = [&] { return faults_.told().size(); };
+  (void)Prepare(claim);
+  ASSERT_EQ(looks(), 1U);
+
+  device::Snapshot upgraded = TestSnapshot();
+  upgraded.driver_version = "590.1.1";
+  hardware_.Set(State(upgraded));
+  (void)Prepare(claim);
+  EXPECT_EQ(looks(), 2U) << "another driver";
+
+  faults_.SetWords("recovering");
+  (void)Prepare(claim);
+  EXPECT_EQ(looks(), 3U) << "health thinks otherwise";
+
+  device::Snapshot swapped = upgraded;
+  swapped.devices[0].gpu.uuid = "GPU-00000000-0000-0000-0000-00000000000f";
+  hardware_.Set(State(swapped));
+  (void)Prepare(claim);
+  EXPECT_EQ(looks(), 4U) << "another board";
+
+  (void)Prepare(WithConfig("a", "GpuConfig"));
+  EXPECT_EQ(looks(), 5U) << "another config";
+
+  (void)Prepare(WithConfig("a", "GpuConfig"));
+  EXPECT_EQ(looks(), 5U) << "nothing changed";
+  Touch(dir_.path() / "root/dev/nvidia0");
+  faults_.SetWords("");  // Health saw it come back.
+  EXPECT_TRUE(Prepare(claim).has_value());
+}
+
+TEST_F(PreparerTest, ALostDeviceOfAPreparedClaimIsLookedForOnce) {
+  const auto claim = Allocated("a", {Gets("gpu-0")});
+  ASSERT_TRUE(Prepare(claim).has_value());
+  device::Snapshot without = TestSnapshot();
+  without.devices.erase(without.devices.begin());
+  hardware_.Set(State(without));
+  ASSERT_EQ(CodeOf(Prepare(claim)), "DeviceLost");
+  EXPECT_EQ(CodeOf(Prepare(claim)), "DeviceLost");
+  EXPECT_THAT(faults_.told(), ElementsAre("gpu-0: DeviceLost"));
+  hardware_.Set(State());
+  EXPECT_TRUE(Prepare(claim).has_value());
 }
 
 }  // namespace

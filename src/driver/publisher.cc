@@ -24,6 +24,10 @@ std::string FeatureOf(std::string_view field) {
   return "unknown";
 }
 
+bool OnlyInforms(const api::Taint& taint) { return taint.effect == "None"; }
+
+bool HasInformingTaint(const api::Device& device) { return std::ranges::any_of(device.taints, OnlyInforms); }
+
 }  // namespace
 
 Publisher::Publisher(Options options, SliceStore& store, Events& events, Metrics& metrics)
@@ -135,6 +139,13 @@ bool Publisher::published() const {
   return published_;
 }
 
+bool Publisher::WaitPublished(Clock::time_point deadline) const {
+  std::unique_lock lock(mutex_);
+  const auto holds = [this] { return published_ && !dirty_ && !writing_; };
+  changed_.wait_until(lock, deadline, [&] { return !active_ || holds(); });
+  return active_ && holds();
+}
+
 std::optional<Error> Publisher::failure() const {
   const std::lock_guard lock(mutex_);
   return failure_;
@@ -163,6 +174,7 @@ void Publisher::Run(const std::stop_token& stop) {
       lock.lock();
       NoteOutcome(synced);
       TakeWaiting();
+      changed_.notify_all();  // WaitPublished().
     }
   }
 }
@@ -202,17 +214,28 @@ void Publisher::TakeWaiting() {
   for (auto& [slice, deleted] : std::exchange(waiting_, {})) Take(std::move(slice), deleted);
 }
 
-std::vector<api::ResourceSlice> Publisher::Wanted(const api::OwnerReference& owner) const {
+std::vector<api::ResourceSlice> Publisher::Wanted(const api::OwnerReference& owner) {
   std::vector<api::Device> devices;
+  bool taints_kept = true;
   {
     const std::lock_guard lock(mutex_);
     devices = *devices_;
-    if (!taints_kept_) {
-      std::erase_if(devices, [](const api::Device& device) {
-        return std::ranges::any_of(device.taints, [](const api::Taint& taint) { return taint.effect != "None"; });
-      });
-    }
+    taints_kept = taints_kept_;
   }
+  // Asked each time that it matters: a server may be upgraded while we run. When it does not say, nothing is risked.
+  const bool informs =
+      taints_kept && std::ranges::any_of(devices, HasInformingTaint) && store_.TakesInformingTaints().value_or(false);
+  if (!informs) {
+    for (api::Device& device : devices) std::erase_if(device.taints, OnlyInforms);
+  }
+  std::vector<std::string> withdrawn;
+  if (!taints_kept) {
+    for (const api::Device& device : devices) {
+      if (!device.taints.empty()) withdrawn.push_back(device.name);
+    }
+    std::erase_if(devices, [](const api::Device& device) { return !device.taints.empty(); });
+  }
+  ReportWithdrawn(std::move(withdrawn));
   return device::MakeSlices(std::move(devices), {.node_name = options_.node_name, .generation = 1, .owner = owner});
 }
 
@@ -279,6 +302,14 @@ Result<void> Publisher::Keep(const json::Value& wanted, json::Value stored) {
   }
   ReportDropped(dropped);
   return {};
+}
+
+void Publisher::ReportWithdrawn(std::vector<std::string> devices) {
+  if (devices == withdrawn_) return;
+  withdrawn_ = std::move(devices);
+  if (withdrawn_.empty()) return log::Info("No device is withdrawn any more");
+  log::Warning("Devices are withdrawn from the ResourceSlices, because the API server does not keep taints",
+               {{"devices", Join(withdrawn_, ", ")}});
 }
 
 void Publisher::ReportDropped(const std::vector<std::string>& fields) {

@@ -27,6 +27,8 @@ class SliceStore {
   virtual ~SliceStore() = default;
   virtual Result<std::string> Version() = 0;  // Of resource.k8s.io.
   virtual Result<api::OwnerReference> Node() = 0;
+  // Whether the server takes taints of effect None, which only inform: from Kubernetes 1.35 on.
+  virtual Result<bool> TakesInformingTaints() = 0;
   virtual Result<json::Value> Create(const json::Value& slice) = 0;
   virtual Result<json::Value> Update(const std::string& name, const json::Value& slice) = 0;
   virtual Result<void> Delete(const std::string& name, const std::string& uid, const std::string& resource_version) = 0;
@@ -49,7 +51,8 @@ class Publisher {
   Publisher(Options options, SliceStore& store, Events& events, Metrics& metrics);
   ~Publisher();
 
-  // What shall be published. Devices with a taint are withdrawn where the server does not keep taints.
+  // What shall be published. Devices with a taint are withdrawn where the server does not keep taints; taints that only
+  // inform are left out then, and where the server does not know them.
   void SetDevices(std::vector<api::Device> devices);
   // Only while this instance is the one that publishes.
   void SetActive(bool active);
@@ -61,6 +64,8 @@ class Publisher {
 
   // Whether the API server holds what we want.
   bool published() const;
+  // Waits until it does. False: not before `deadline`, or another instance publishes.
+  bool WaitPublished(std::chrono::steady_clock::time_point deadline) const;
   std::optional<Error> failure() const;  // Why not, as far as known.
 
  private:
@@ -77,7 +82,8 @@ class Publisher {
   void NoteOutcome(const Result<void>& synced);
   void TakeWaiting();
   bool IsOurs(const json::Value& slice) const;
-  std::vector<api::ResourceSlice> Wanted(const api::OwnerReference& owner) const;
+  std::vector<api::ResourceSlice> Wanted(const api::OwnerReference& owner);
+  void ReportWithdrawn(std::vector<std::string> devices);
   void ReportDropped(const std::vector<std::string>& fields);
 
   const Options options_;
@@ -86,9 +92,10 @@ class Publisher {
   Metrics& metrics_;
   std::optional<api::OwnerReference> owner_;   // Of the worker alone.
   std::vector<std::string> reported_dropped_;  // Of the worker alone.
+  std::vector<std::string> withdrawn_;         // Of the worker alone.
 
   mutable std::mutex mutex_;  // Guards everything below.
-  std::condition_variable_any changed_;
+  mutable std::condition_variable_any changed_;
   std::optional<std::vector<api::Device>> devices_;  // Nothing until they are known.
   std::map<std::string, json::Value> stored_;        // By name.
   std::map<std::string, Accepted> accepted_;

@@ -20,6 +20,8 @@ class FakeStore final : public SliceStore {
   Result<std::string> Version() override { return "v1"; }
   Result<api::OwnerReference> Node() override { return api::OwnerReference{"v1", "Node", "node-a", "node-uid"}; }
 
+  Result<bool> TakesInformingTaints() override { return informs_; }
+
   Result<json::Value> Create(const json::Value& slice) override {
     const std::string name = TextAt(slice, {"metadata", "generateName"}) + std::to_string(++serial_);
     return Put(name, slice, Format("uid-{}", serial_));
@@ -37,6 +39,7 @@ class FakeStore final : public SliceStore {
 
   void Fail(int times) { failures_ = times; }
   void DropTaints() { drop_taints_ = true; }
+  void KnowNoInformingTaints() { informs_ = false; }
   std::map<std::string, json::Value> slices() const {
     const std::lock_guard lock(mutex_);
     return slices_;
@@ -84,7 +87,7 @@ class FakeStore final : public SliceStore {
   std::map<std::string, json::Value> slices_;
   int serial_ = 0, writes_ = 0;
   std::atomic<int> failures_ = 0;
-  std::atomic<bool> drop_taints_ = false;
+  std::atomic<bool> drop_taints_ = false, informs_ = true;
 };
 
 class PublisherTest : public ::testing::Test {
@@ -190,6 +193,39 @@ TEST_F(PublisherTest, WithdrawsWhatItCannotTaint) {
   EXPECT_TRUE(Published(1));
   while (sink_.texts().empty()) std::this_thread::yield();
   EXPECT_THAT(sink_.texts(), Contains(HasSubstr("DRADeviceTaints is probably off")));
+}
+
+TEST_F(PublisherTest, SendsTaintsThatInformOnlyWhereTheyAreKnown) {
+  const auto taints = [this] {
+    const json::Value slice = store_.slices().begin()->second;
+    const json::Value* list = slice.at("spec").at("devices").at(0).as_object().if_contains("taints");
+    return list == nullptr ? 0U : list->as_array().size();
+  };
+  publisher_.OnList({});
+  publisher_.SetActive(true);
+  auto devices = Devices(1);
+  devices[0].taints = {{"k", "", "NoSchedule"}, {"m", "", "None"}};
+  publisher_.SetDevices(devices);
+  ASSERT_TRUE(Published(1));
+  EXPECT_EQ(taints(), 2U);
+
+  store_.KnowNoInformingTaints();
+  const int writes = store_.writes();
+  devices[0].taints.push_back({"n", "", "NoSchedule"});
+  publisher_.SetDevices(devices);
+  while (store_.writes() == writes) std::this_thread::yield();
+  EXPECT_EQ(taints(), 2U) << "k and n";
+}
+
+TEST_F(PublisherTest, KeepsADeviceWithATaintThatOnlyInformsWhereTaintsAreDropped) {
+  store_.DropTaints();
+  publisher_.OnList({});
+  publisher_.SetActive(true);
+  auto devices = Devices(3);
+  devices[0].taints = {{"k", "", "NoSchedule"}};
+  devices[1].taints = {{"m", "", "None"}};
+  publisher_.SetDevices(devices);
+  EXPECT_TRUE(Published(2));
 }
 
 }  // namespace

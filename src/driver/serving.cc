@@ -61,7 +61,14 @@ void Serving::Stop(std::chrono::milliseconds grace) {
 
 void Serving::ReportHealth() {
   const std::lock_guard lock(mutex_);  // Also over the question, so that no older answer comes later.
-  if (plugin_) plugin_->SetHealth(parts_.health());
+  if (!plugin_) return;
+  const auto as_of = parts_.health_as_of();  // First: the report may be newer than that, never older.
+  plugin_->SetHealth(parts_.health(), as_of);
+}
+
+std::size_t Serving::health_streams() {
+  const auto plugin = Current();
+  return plugin ? plugin->health_streams() : 0;
 }
 
 Result<void> Serving::Alive() {

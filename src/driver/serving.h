@@ -26,7 +26,8 @@ class Serving {
     kubelet::ClaimHandler& handler;
     Events& events;
     Metrics& metrics;
-    std::function<std::vector<kubelet::DeviceHealth>()> health;  // What health streams are to say now.
+    std::function<std::vector<kubelet::DeviceHealth>()> health;           // What health streams are to say …
+    std::function<std::chrono::steady_clock::time_point()> health_as_of;  // … and when that was found.
   };
   Serving(std::string node_name, kubelet::PluginOptions options, Parts parts);
 
@@ -40,6 +41,7 @@ class Serving {
 
   // From any thread:
   void ReportHealth();
+  std::size_t health_streams();  // That are open.
   // Both services are asked as the kubelet would. Before Start() and after Stop() there are none, and that is as it
   // should be.
   Result<void> Alive();

@@ -10,6 +10,7 @@
 #include "api/resource_claim.h"
 #include "base/text.h"
 #include "driver/claim_source.h"
+#include "driver/device_faults.h"
 #include "driver/events.h"
 #include "driver/hardware.h"
 
@@ -148,6 +149,43 @@ class FakeEvents final : public EventSink {
   std::vector<std::string> texts_, patches_;
   std::vector<json::Value> events_;
   bool patchable_ = true;
+};
+
+// Health's side: knows what a test says, and keeps what it is told.
+class FakeFaults final : public DeviceFaults {
+ public:
+  std::optional<Error> Lost(std::string_view device) const override {
+    const std::lock_guard lock(mutex_);
+    const auto found = lost_.find(device);
+    return found == lost_.end() ? std::nullopt : std::optional(found->second);
+  }
+  std::string Words(std::string_view device) const override {
+    const std::lock_guard lock(mutex_);
+    return lost_.contains(device) ? "lost" : words_;
+  }
+  std::vector<DeviceFault> Tell(std::vector<DeviceFault> faults, Deadline) override {
+    const std::lock_guard lock(mutex_);
+    for (const DeviceFault& fault : faults) told_.push_back(Format("{}: {}", fault.device.name, fault.error.code()));
+    return faults;
+  }
+  void Lose(const std::string& device, const Error& error) {
+    const std::lock_guard lock(mutex_);
+    lost_.emplace(device, error);
+  }
+  void SetWords(std::string words) {
+    const std::lock_guard lock(mutex_);
+    words_ = std::move(words);
+  }
+  std::vector<std::string> told() const {
+    const std::lock_guard lock(mutex_);
+    return told_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, Error, std::less<>> lost_;
+  std::string words_;
+  std::vector<std::string> told_;
 };
 
 }  // namespace tessera::driver

@@ -251,7 +251,7 @@ void Monitor::Repaired(const Verdict& verdict, const Device& device) {
   if (gpu == gpus_.end()) return;
   const bool instance = device.place.gpu_instance && (verdict.device == device.uuid || verdict.device == device.name);
   for (auto& [key, reason] : gpu->second.reasons) {
-    const bool meant = !instance || key.place == device.place;
+    const bool meant = !instance || (key.place.gpu_instance && Reaches(key.place, device.place));
     if (meant && reason.last_seen < verdict.written) reason.reset_seen = true;
   }
 }

@@ -80,6 +80,15 @@ SavedHealth Monitor::Save(const std::string& boot_id, Moment now) const {
       if (key.kind == Kind::kUnmonitored || key.kind == Kind::kVerdict) continue;
       out.reasons.push_back(ToSaved(key, reason, now));
     }
+    for (const Device& device : devices_) {
+      if (device.place.uuid != uuid) continue;
+      out.devices.push_back({.name = device.name,
+                             .uuid = device.uuid,
+                             .bus_id = device.bus_id,
+                             .index = device.index,
+                             .gpu_instance = device.place.gpu_instance,
+                             .compute_instance = device.place.compute_instance});
+    }
   }
   return saved;
 }
@@ -97,6 +106,15 @@ void Monitor::Restore(const SavedHealth& saved, const std::string& boot_id, Mome
       gpu->trail.uncorrected = in.uncorrected;
       gpu->trail.corrected = in.corrected;
       for (const unsigned link : in.links_up) gpu->trail.links[link].was_up = true;
+      // Until a snapshot has them; of a GPU that is lost none will, and its pods still want to know.
+      for (const SavedDevice& each : in.devices) {
+        devices_.push_back({.name = each.name,
+                            .place = {in.uuid, each.gpu_instance, each.compute_instance},
+                            .uuid = each.uuid,
+                            .index = each.index,
+                            .bus_id = each.bus_id,
+                            .in_snapshot = false});
+      }
     }
     for (const SavedReason& each : in.reasons) {
       const ReasonKey key{each.kind, {in.uuid, each.gpu_instance, each.compute_instance}, each.detail};

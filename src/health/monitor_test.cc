@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "health/test_parts.h"
+#include "health/watched_node.h"
 
 namespace tessera::health {
 namespace {
@@ -17,54 +17,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-constexpr seconds kPoll{5};
-
-// A node whose GPUs are looked at every five seconds.
-class Node {
- public:
-  explicit Node(const device::Snapshot& snapshot, std::string_view policy = {})
-      : monitor(Policy::Parse(policy).value()) {
-    monitor.SetDevices(snapshot, now());
-    for (const auto& device : snapshot.devices) {
-      if (gpus.empty() || gpus.back().uuid != device.gpu.uuid) gpus.push_back(GoodVitals(device.gpu.minor));
-    }
-    Look();
-  }
-
-  Moment now() const { return At(passed); }
-  // Looks once, now.
-  std::vector<Change> Look() {
-    monitor.Observe(MachineOf(gpus), now());
-    return monitor.Tick(now());
-  }
-  void Pass(seconds span) {
-    for (const seconds end = passed + span; passed < end;) {
-      passed += kPoll;
-      Look();
-    }
-  }
-  std::vector<Change> Xid(unsigned gpu, std::uint64_t code) {
-    monitor.Observe(XidEvent(gpu, code), now());
-    return monitor.Tick(now());
-  }
-
-  State StateOf(std::string_view device) const { return Of(device).state; }
-  const DeviceHealth& Of(std::string_view device) const {
-    const DeviceHealth* health = monitor.Find(device);
-    if (health == nullptr) Abort(Format("there is no {}", device));
-    return *health;
-  }
-  std::vector<std::string> Codes(std::string_view device) const {
-    std::vector<std::string> codes;
-    for (const ReasonReport& reason : Of(device).reasons) codes.push_back(reason.code);
-    return codes;
-  }
-
-  Monitor monitor;
-  std::vector<nvml::GpuVitals> gpus;
-  seconds passed{0};
-};
 
 TEST(Monitor, AGoodNodeIsHealthyAfterTheFirstLook) {
   Monitor monitor;
@@ -202,157 +154,6 @@ TEST(Monitor, WithoutNewsEveryGpuIsUnknownAndNoneIsTainted) {
   node.passed = seconds{25};
   node.Pass(seconds{15});
   EXPECT_EQ(node.StateOf("gpu-0"), State::kHealthy);
-}
-
-// ---- Xids and the driver's own advice.
-
-TEST(Monitor, XidsOfApplicationsChangeNothing) {
-  Node node(FullGpus(1));
-  for (const std::uint64_t code : {13U, 31U, 43U, 45U, 63U, 154U}) EXPECT_THAT(node.Xid(0, code), IsEmpty()) << code;
-}
-
-TEST(Monitor, AMilderXidAfterAWorseOneHidesNothing) {
-  Node node(FullGpus(1));
-  node.Xid(0, 79);
-  node.Xid(0, 45);
-  node.Xid(0, 94);
-  EXPECT_EQ(node.StateOf("gpu-0"), State::kUnhealthy);
-  EXPECT_THAT(node.Codes("gpu-0"), ElementsAre("Xid79", "Xid94"));
-  EXPECT_THAT(node.Of("gpu-0").taints, ElementsAre(api::Taint{"gpu.nvidia.com/xid", "79", "NoSchedule"}));
-}
-
-TEST(Monitor, WithoutAdviceAnXidStandsUntilTheGpuIsReset) {
-  Node node(FullGpus(1));
-  node.Xid(0, 119);
-  EXPECT_EQ(node.StateOf("gpu-0"), State::kUnhealthy);
-  node.Pass(std::chrono::hours{1});
-  EXPECT_EQ(node.StateOf("gpu-0"), State::kUnhealthy) << "quiet is no proof";
-  node.monitor.NoteReset(Uuid(0));
-  node.Pass(seconds{60});
-  EXPECT_EQ(node.StateOf("gpu-0"), State::kRecovering);
-  node.Pass(kPoll);
-  EXPECT_EQ(node.StateOf("gpu-0"), State::kHealthy);
-}
-
-TEST(Monitor, CountersThatBeganAnewAreAReset) {
-  Node node(FullGpus(1));
-  node.gpus[0].ecc_corrected = 4;
-  node.Pass(kPoll);
-  node.Xid(0, 119);
-  node.gpus[0].ecc_corrected = 0;
-  node.Pass(seconds{70});
-  EXPECT_EQ(node.StateOf("gpu-0"), State::kHealthy);
-}
-
-TEST(Monitor, AnotherDriverIsAReset) {
-  Node node(FullGpus(1));
-  node.Xid(0, 119);
-  nvml::MachineVitals vitals = MachineOf(node.gpus);
-  vitals.driver_version = "590.1";
-  node.monitor.Observe(vitals, At(seconds{5}));
-  vitals.driver_version = "";  // Not read this time.
-  node.monitor.Observe(vitals, At(seconds{65}));
-  (void)node.monitor.Tick(At(seconds{65}));
-  EXPECT_EQ(node.StateOf("gpu-0"), State::kHealthy);
-}
-
-TEST(Monitor, TheDriversAdviceOutranksTheCatalogue) {
-  struct Case {
-    std::string_view name;
-    unsigned advice;
-    State state;
-    std::string effect;
-  };
-  const std::vector<Case> cases{{"nothing", 0, State::kSuspect, "None"},
-                                {"reset", 1, State::kUnhealthy, "NoSchedule"},
-                                {"drain P2P", 3, State::kSuspect, "None"}};
-  for (const Case& c : cases) {
-    SCOPED_TRACE(c.name);
-    Node node(FullGpus(1));
-    node.gpus[0].recovery_action = 0;
-    node.Look();
-    node.Xid(0, 119);
-    EXPECT_EQ(node.StateOf("gpu-0"), State::kSuspect) << "the advice is on its way";
-    node.gpus[0].recovery_action = c.advice;
-    node.Look();
-    EXPECT_EQ(node.StateOf("gpu-0"), c.state);
-    EXPECT_EQ(node.Of("gpu-0").taints[0].effect, c.effect);
-    EXPECT_THAT(node.Codes("gpu-0"), Contains("Xid119"));
-    node.Pass(minutes{10});
-    EXPECT_EQ(node.StateOf("gpu-0"), c.advice == 0 ? State::kHealthy : c.state);
-    node.gpus[0].recovery_action = 0;
-    node.Pass(seconds{70});
-    EXPECT_EQ(node.StateOf("gpu-0"), State::kHealthy);
-  }
-}
-
-TEST(Monitor, AnXidThatReturnsWaitsForAdviceAgain) {
-  Node node(FullGpus(1));
-  node.gpus[0].recovery_action = 0;
-  node.Look();
-  for (int i = 0; i < 20; ++i) {
-    node.Xid(0, 119);
-    EXPECT_EQ(node.StateOf("gpu-0"), State::kSuspect) << i;
-    node.Pass(kPoll);
-  }
-}
-
-TEST(Monitor, AnXidThatReturnsIsAsBadAsTheAdviceWas) {
-  Node node(FullGpus(1));
-  node.gpus[0].recovery_action = 3;  // Drain P2P: degraded.
-  node.Look();
-  for (int i = 0; i < 5; ++i) {
-    node.Xid(0, 119);
-    EXPECT_EQ(node.Of("gpu-0").severity, Severity::kDegraded) << i;
-    node.Pass(kPoll);
-  }
-}
-
-TEST(Monitor, AdviceThatDoesNotComeLeavesTheCatalogueToDecide) {
-  Node node(FullGpus(1));
-  node.gpus[0].recovery_action = 0;
-  node.Look();
-  node.Xid(0, 119);
-  (void)node.monitor.Tick(At(seconds{9}));
-  EXPECT_EQ(node.StateOf("gpu-0"), State::kSuspect);
-  (void)node.monitor.Tick(At(seconds{10}));
-  EXPECT_EQ(node.StateOf("gpu-0"), State::kUnhealthy);
-}
-
-TEST(Monitor, ALossDoesNotWaitForAdvice) {
-  Node node(FullGpus(1));
-  node.gpus[0].recovery_action = 0;
-  node.Look();
-  node.Xid(0, 79);
-  EXPECT_EQ(node.StateOf("gpu-0"), State::kUnhealthy);
-}
-
-TEST(Monitor, WhatAPersonSetForACodeOutranksTheDriversAdvice) {
-  Node node(FullGpus(1), "version: 1\nxids: {119: {severity: lost}}");
-  node.gpus[0].recovery_action = 0;
-  node.Look();
-  node.Xid(0, 119);
-  EXPECT_EQ(node.StateOf("gpu-0"), State::kUnhealthy);
-  node.Pass(minutes{10});
-  EXPECT_EQ(node.Of("gpu-0").severity, Severity::kLost);
-}
-
-TEST(Monitor, AnEventWithoutAGpuTouchesNone) {
-  Node node(FullGpus(2));
-  EXPECT_FALSE(node.monitor.Observe(nvml::GpuEvent{.type = nvml::abi::kEventXidCritical, .data = 79}, node.now()));
-  EXPECT_THAT(node.monitor.Tick(node.now()), IsEmpty());
-}
-
-TEST(Monitor, ThousandsOfXidsAreOneReasonAndOneChange) {
-  Node node(FullGpus(1));
-  std::size_t changes = 0;
-  for (int i = 0; i < 10000; ++i) changes += node.Xid(0, 119).size();
-  EXPECT_EQ(changes, 1U);
-  EXPECT_EQ(node.Of("gpu-0").reasons[0].times, 10000U);
-  for (std::uint64_t code = 1000; code < 2000; ++code) node.Xid(0, code);
-  EXPECT_EQ(node.Of("gpu-0").reasons.size(), kMaxReasonsPerGpu);
-  node.Xid(0, 79);
-  EXPECT_THAT(node.Codes("gpu-0"), Contains("Xid79")) << "a worse one finds room";
 }
 
 // ---- MIG.
@@ -495,92 +296,6 @@ TEST(Monitor, InstancesOfOneGpuCountOnceForTheBrake) {
   EXPECT_EQ(node.StateOf("gpu-0-mig-1-0"), State::kUnhealthy);
 }
 
-// ---- Verdicts.
-
-Verdict Says(std::string device, Severity severity) {
-  return {.file = "a.yaml", .device = std::move(device), .severity = severity, .reason = "diagnostics failed"};
-}
-
-TEST(Monitor, AVerdictStandsWhileItsFileDoes) {
-  struct Case {
-    std::string_view device;
-    std::vector<State> expected;  // Of 0/1/0, 0/2/0 and gpu-1.
-  };
-  constexpr State kGood = State::kHealthy, kBad = State::kUnhealthy;
-  const std::vector<Case> cases{{"GPU-0", {kBad, kBad, kGood}},
-                                {"0", {kBad, kBad, kGood}},
-                                {"00000000:10:00.0", {kBad, kBad, kGood}},
-                                {"0000:10:00.0", {kBad, kBad, kGood}},
-                                {"MIG-0-2-0", {kGood, kBad, kGood}},
-                                {"gpu-0-mig-2-0", {kGood, kBad, kGood}},
-                                {"1", {kGood, kGood, kBad}},
-                                {"GPU-1", {kGood, kGood, kBad}},
-                                {"0000:11:00.0", {kGood, kGood, kBad}},
-                                {"7", {kGood, kGood, kGood}}};
-  for (const Case& c : cases) {
-    SCOPED_TRACE(c.device);
-    Node node(SnapshotOf({MigDevice(0, 1), MigDevice(0, 2), FullGpu(1)}));
-    node.monitor.SetVerdicts({Says(std::string(c.device), Severity::kUnusable)});
-    (void)node.monitor.Tick(node.now());
-    std::vector<State> states;
-    for (const DeviceHealth& health : node.monitor.report()) states.push_back(health.state);
-    EXPECT_EQ(states, c.expected);
-    EXPECT_EQ(node.monitor.unmatched_verdicts().empty(), c.device != "7");
-    node.Pass(minutes{30});
-    EXPECT_EQ(node.monitor.report()[0].state, c.expected[0]) << "looks say nothing against it";
-    node.monitor.SetVerdicts({});
-    (void)node.monitor.Tick(node.now());
-    for (const DeviceHealth& health : node.monitor.report()) EXPECT_EQ(health.state, kGood);
-  }
-}
-
-TEST(Monitor, AVerdictCarriesItsOwnSeverityReasonAndEnd) {
-  Node node(FullGpus(1));
-  Verdict verdict = Says("GPU-0", Severity::kDegraded);
-  verdict.source = "dcgm";
-  verdict.expires = At(seconds{100}).wall;
-  node.monitor.SetVerdicts({verdict});
-  (void)node.monitor.Tick(node.now());
-  EXPECT_EQ(node.StateOf("gpu-0"), State::kSuspect);
-  EXPECT_THAT(node.Of("gpu-0").message, HasSubstr("dcgm says degraded: diagnostics failed"));
-  node.Pass(seconds{95});
-  EXPECT_EQ(node.StateOf("gpu-0"), State::kSuspect);
-  node.Pass(kPoll);
-  EXPECT_EQ(node.StateOf("gpu-0"), State::kHealthy);
-}
-
-TEST(Monitor, TwoVerdictsStandSideBySide) {
-  Node node(FullGpus(1));
-  Verdict lost = Says("0", Severity::kLost), degraded = Says("0", Severity::kDegraded);
-  degraded.file = "b.yaml";
-  node.monitor.SetVerdicts({lost, degraded});
-  (void)node.monitor.Tick(node.now());
-  EXPECT_THAT(node.Of("gpu-0").reasons, SizeIs(2));
-  EXPECT_EQ(node.Of("gpu-0").severity, Severity::kLost);
-  node.monitor.SetVerdicts({degraded});
-  (void)node.monitor.Tick(node.now());
-  EXPECT_EQ(node.Of("gpu-0").severity, Severity::kDegraded);
-}
-
-TEST(Monitor, APersonsWordIsProofForWhatHappenedButNotForWhatIs) {
-  Node node(FullGpus(1));
-  node.Xid(0, 119);
-  node.gpus[0].remap_failed = true;
-  node.Pass(seconds{30});
-  Verdict repaired = Says("GPU-0", Severity::kNone);
-  repaired.written = node.now().wall;
-  node.monitor.SetVerdicts({repaired});
-  node.Pass(minutes{2});
-  EXPECT_THAT(node.Codes("gpu-0"), ElementsAre("RowRemapFailed"));
-  node.Xid(0, 119);
-  node.Pass(minutes{2});
-  EXPECT_THAT(node.Codes("gpu-0"), Contains("Xid119")) << "the word is older than this";
-  repaired.written = node.now().wall + std::chrono::hours{1};
-  node.monitor.SetVerdicts({repaired});
-  node.Pass(minutes{2});
-  EXPECT_THAT(node.Codes("gpu-0"), Contains("Xid119")) << "and a word from the future is none";
-}
-
 // ---- Devices and policy that change.
 
 TEST(Monitor, ADeviceWhoseGpuVanishedIsReportedWhileSomethingIsKnownAgainstIt) {
@@ -617,71 +332,49 @@ TEST(Monitor, ObserveReportsAndNeverTaints) {
   EXPECT_THAT(node.Of("gpu-0").taints, ElementsAre(api::Taint{"gpu.nvidia.com/xid", "79", "NoExecute"}));
 }
 
-// ---- Restarts.
+// ---- What Prepare finds.
 
-TEST(Monitor, ARestartForgetsNothing) {
-  Node before(FullGpus(3));
-  before.Xid(0, 119);
-  before.gpus[1].remap_failed = true;
-  before.gpus[2].links[3].active = false;
-  before.Pass(seconds{30});
-  before.gpus[1].remap_failed = false;
-  before.Pass(seconds{30});
-  ASSERT_EQ(before.StateOf("gpu-1"), State::kRecovering);
-  const SavedHealth saved = before.monitor.Save("boot-1", before.now());
-
-  Node after(FullGpus(3));
-  after.monitor = Monitor();
-  after.passed = minutes{60};
-  after.monitor.Restore(saved, "boot-1", after.now());
-  after.monitor.SetDevices(FullGpus(3), after.now());
-  (void)after.monitor.Tick(after.now());
-  for (unsigned i = 0; i < 3; ++i) {
-    const std::string device = Format("gpu-{}", i);
-    SCOPED_TRACE(device);
-    EXPECT_EQ(after.StateOf(device), before.StateOf(device));
-    EXPECT_EQ(after.Codes(device), before.Codes(device));
-    EXPECT_EQ(after.Of(device).taints, before.Of(device).taints);
-    EXPECT_EQ(after.Of(device).reasons[0].since, before.Of(device).reasons[0].since);
+TEST(Monitor, WhatPrepareFoundStandsAtOnceUnderPreparesCodeUntilItIsGone) {
+  Node node(FullGpus(4));
+  Signal found{.kind = Kind::kPrepareFailed,
+               .place = {Uuid(1), {}, {}},
+               .detail = "DeviceMinorUnknown",
+               .sight = Sight::kPresent,
+               .found = "the minor number of gpu-1 is not known",
+               .severity = {},
+               .next = "check nvidia-smi",
+               .certain = true};
+  node.monitor.Observe(found, node.now());
+  (void)node.monitor.Tick(node.now());
+  EXPECT_THAT(node.Codes("gpu-1"), ElementsAre("DeviceMinorUnknown"));
+  ASSERT_THAT(node.Of("gpu-1").taints, SizeIs(1));
+  EXPECT_EQ(node.Of("gpu-1").taints[0].key, "gpu.nvidia.com/prepare-failed");
+  EXPECT_EQ(node.Of("gpu-1").taints[0].effect, "NoSchedule");
+  node.Pass(minutes{5});
+  EXPECT_EQ(node.StateOf("gpu-1"), State::kUnhealthy) << "no vitals can prove it gone";
+  found.sight = Sight::kAbsent;
+  for (int i = 0; i < 8; ++i) {
+    node.monitor.Observe(found, node.now());
+    node.Pass(kPoll);
   }
-  after.gpus[2].links[3].active = false;
-  after.Pass(seconds{35});
-  EXPECT_EQ(after.StateOf("gpu-0"), State::kUnhealthy);
-  EXPECT_EQ(after.StateOf("gpu-1"), State::kHealthy) << "the half minute before the restart counts";
-  EXPECT_EQ(after.StateOf("gpu-2"), State::kUnhealthy) << "links that were up are remembered";
+  EXPECT_EQ(node.StateOf("gpu-1"), State::kHealthy);
 }
 
-TEST(Monitor, ErrorsWhileThePluginWasDownAreSeen) {
-  Node before(FullGpus(1));
-  const SavedHealth saved = before.monitor.Save("boot-1", before.now());
-  for (const char* boot : {"boot-1", "boot-2"}) {
-    Node after(FullGpus(1));
-    after.monitor = Monitor();
-    after.monitor.Restore(saved, boot, after.now());
-    after.monitor.SetDevices(FullGpus(1), after.now());
-    after.gpus[0].ecc_uncorrected_lifetime = 8;
-    after.Look();
-    EXPECT_THAT(after.Codes("gpu-0"), ElementsAre("EccUncorrected")) << boot;
+TEST(Monitor, ACertainFindingNeedsNoConfirmation) {
+  for (const bool certain : {false, true}) {
+    Node node(FullGpus(4));
+    node.monitor.Observe({.kind = Kind::kDeviceNodeMissing,
+                          .place = {Uuid(1), {}, {}},
+                          .detail = {},
+                          .sight = Sight::kPresent,
+                          .found = {},
+                          .severity = {},
+                          .next = {},
+                          .certain = certain},
+                         node.now());
+    (void)node.monitor.Tick(node.now());
+    EXPECT_EQ(node.StateOf("gpu-1"), certain ? State::kUnhealthy : State::kSuspect);
   }
-}
-
-TEST(Monitor, ARebootClearsWhatARebootClears) {
-  Node before(FullGpus(3));
-  before.Xid(0, 79);
-  before.gpus[1].ecc_uncorrected = 1;
-  before.gpus[2].remap_failed = true;
-  before.Look();
-  const SavedHealth saved = before.monitor.Save("boot-1", before.now());
-  Node after(FullGpus(3));
-  after.monitor = Monitor();
-  after.monitor.Restore(saved, "boot-2", after.now());
-  after.monitor.SetDevices(FullGpus(3), after.now());
-  (void)after.monitor.Tick(after.now());
-  EXPECT_EQ(after.StateOf("gpu-0"), State::kHealthy);
-  EXPECT_EQ(after.StateOf("gpu-1"), State::kHealthy);
-  EXPECT_EQ(after.StateOf("gpu-2"), State::kUnhealthy) << "a board does not repair itself";
-  after.Pass(seconds{70});
-  EXPECT_EQ(after.StateOf("gpu-2"), State::kHealthy) << "unless it did";
 }
 
 }  // namespace

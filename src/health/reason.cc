@@ -19,6 +19,7 @@ void SeeBad(Reason& reason, const Signal& signal, const Rule& rule, bool waits, 
     reason.bad_since = now.mono;
     if (waits) reason.advice_due = now.mono + kAdviceWait;
   }
+  if (signal.certain) reason.bad_since = std::min(reason.bad_since, now.mono - rule.confirm);
   ++reason.times;
   reason.last_seen = now.wall;
   reason.bad_seen = now.mono;

@@ -107,6 +107,12 @@ std::string NextOf(const ReasonKey& key, const Reason& reason) {
   return Catalogue::Get().Action(xid.action).next;
 }
 
+// A fault that Prepare found keeps Prepare's code: both speak of the same.
+std::string CodeOf(const ReasonKey& key) {
+  if (key.kind == Kind::kPrepareFailed && !key.detail.empty()) return key.detail;
+  return ToText(key.kind) + (key.kind == Kind::kXid ? key.detail : "");
+}
+
 }  // namespace
 
 std::string ToText(Health health) {
@@ -125,7 +131,7 @@ bool FromText(std::string_view text, Health& out) {
 
 ReasonReport MakeReasonReport(const ReasonKey& key, const Reason& reason, const Rule& rule, std::string_view brake) {
   return {.kind = key.kind,
-          .code = ToText(key.kind) + (key.kind == Kind::kXid ? key.detail : ""),
+          .code = CodeOf(key),
           .cls = ClassOf(key),
           .phase = reason.phase,
           .held = reason.held,

@@ -29,12 +29,21 @@ struct SavedReason {
   bool operator==(const SavedReason&) const = default;
 };
 
+// What a lost GPU is known by: no scan can say it any more.
+struct SavedDevice {
+  std::string name, uuid, bus_id;
+  unsigned index = 0;
+  std::optional<unsigned> gpu_instance, compute_instance;
+  bool operator==(const SavedDevice&) const = default;
+};
+
 struct SavedGpu {
   std::string uuid, product;
   bool serves_advice = false;
   std::optional<std::uint64_t> uncorrected, uncorrected_lifetime, corrected, corrected_lifetime;
   std::vector<unsigned> links_up;
   std::vector<SavedReason> reasons;
+  std::vector<SavedDevice> devices;
   bool operator==(const SavedGpu&) const = default;
 };
 
@@ -67,6 +76,16 @@ void Describe(F& f, SavedReason& r) {
 }
 
 template <class F>
+void Describe(F& f, SavedDevice& d) {
+  f.Required("name", d.name);
+  f.Required("uuid", d.uuid);
+  f.Optional("busID", d.bus_id);
+  f.Optional("index", d.index);
+  f.Optional("gpuInstance", d.gpu_instance);
+  f.Optional("computeInstance", d.compute_instance);
+}
+
+template <class F>
 void Describe(F& f, SavedGpu& g) {
   f.Required("uuid", g.uuid);
   f.Optional("product", g.product);
@@ -77,6 +96,7 @@ void Describe(F& f, SavedGpu& g) {
   f.Optional("correctedLifetime", g.corrected_lifetime);
   f.Optional("linksUp", g.links_up);
   f.Optional("reasons", g.reasons);
+  f.Optional("devices", g.devices);
 }
 
 template <class F>

@@ -23,11 +23,12 @@ enum class Sight : std::uint8_t { kOccurred, kPresent, kAbsent };
 struct Signal {
   Kind kind = Kind::kXid;
   Place place;
-  std::string detail;  // Which of its kind, where there are several: the Xid's number, a verdict's file.
+  std::string detail;  // Which of its kind, where there are several: the Xid's number, a verdict's file, a code.
   Sight sight = Sight::kOccurred;
   std::string found;                 // What was seen, for a sentence: "3 new, 5 since the driver was loaded".
   std::optional<Severity> severity;  // Where the signal itself says how bad it is.
   std::string next;                  // The step to take, where the signal knows better than the catalogue.
+  bool certain = false;              // Found by trying, so that nothing is left to confirm.
   bool operator==(const Signal&) const = default;
 };
 

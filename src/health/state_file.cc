@@ -60,10 +60,15 @@ Result<T> Parse(const std::string& text) {
 }
 
 template <class T>
+Result<T> Read(const std::filesystem::path& path) {
+  if (std::error_code error; !std::filesystem::exists(path, error) && !error) return T();
+  TESSERA_ASSIGN(const std::string text, ReadFile(path, kMaxStateSize));
+  return Parse<T>(text);
+}
+
+template <class T>
 Loaded<T> Load(const std::filesystem::path& path) {
-  if (std::error_code error; !std::filesystem::exists(path, error) && !error) return {};
-  auto text = ReadFile(path, kMaxStateSize);
-  auto value = text.has_value() ? Parse<T>(*text) : Result<T>(std::unexpected(text.error()));
+  auto value = Read<T>(path);
   if (value.has_value()) return {*std::move(value), std::nullopt};
 
   const std::string aside = path.string() + ".damaged";
@@ -82,6 +87,8 @@ Result<void> Store(const std::filesystem::path& path, const T& value) {
 }  // namespace
 
 Loaded<SavedHealth> LoadHealth(const std::filesystem::path& path) { return Load<SavedHealth>(path); }
+
+Result<SavedHealth> ReadHealth(const std::filesystem::path& path) { return Read<SavedHealth>(path); }
 
 Result<void> StoreHealth(const std::filesystem::path& path, const SavedHealth& health) { return Store(path, health); }
 
@@ -106,6 +113,8 @@ void Prune(History& history, std::chrono::system_clock::time_point now, std::chr
 }
 
 Loaded<History> LoadHistory(const std::filesystem::path& path) { return Load<History>(path); }
+
+Result<History> ReadHistory(const std::filesystem::path& path) { return Read<History>(path); }
 
 Result<void> StoreHistory(const std::filesystem::path& path, const History& history) { return Store(path, history); }
 

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -21,6 +22,9 @@ namespace tessera::health {
 
 inline constexpr std::size_t kMaxStateSize = std::size_t{8} << 20;
 inline constexpr std::size_t kMaxHistory = 1000;  // Claims; beyond it the oldest go.
+// In the plugin's directory:
+inline constexpr std::string_view kHealthFile = "health.json";
+inline constexpr std::string_view kHistoryFile = "health-history.json";
 
 template <class T>
 struct Loaded {
@@ -30,6 +34,8 @@ struct Loaded {
 
 // A file that is not there is an empty one.
 Loaded<SavedHealth> LoadHealth(const std::filesystem::path& path);
+// The same for who only looks: a file that cannot be read stays where it is, and is an error.
+Result<SavedHealth> ReadHealth(const std::filesystem::path& path);
 // Callers must exclude each other.
 Result<void> StoreHealth(const std::filesystem::path& path, const SavedHealth& health);
 
@@ -62,6 +68,7 @@ void Remember(History& history, PastClaim claim);
 void Prune(History& history, std::chrono::system_clock::time_point now, std::chrono::seconds keep);
 
 Loaded<History> LoadHistory(const std::filesystem::path& path);
+Result<History> ReadHistory(const std::filesystem::path& path);
 Result<void> StoreHistory(const std::filesystem::path& path, const History& history);
 
 }  // namespace tessera::health

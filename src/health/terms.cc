@@ -37,7 +37,8 @@ constexpr std::array<std::string_view, kKinds> kKindNames{"Xid",
                                                           "DeviceNodeMissing",
                                                           "GpuSilent",
                                                           "Unmonitored",
-                                                          "Verdict"};
+                                                          "Verdict",
+                                                          "PrepareFailed"};
 constexpr std::array<std::string_view, 4> kStateNames{"healthy", "suspect", "recovering", "unhealthy"};
 constexpr std::array<std::string_view, 3> kPhaseNames{"suspect", "standing", "recovering"};
 

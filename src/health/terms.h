@@ -76,8 +76,9 @@ enum class Kind : std::uint8_t {
   kGpuSilent,
   kUnmonitored,
   kVerdict,
+  kPrepareFailed,
 };
-inline constexpr std::size_t kKinds = 21;
+inline constexpr std::size_t kKinds = 22;
 
 // A device's state. The order is how far it is from good.
 enum class State : std::uint8_t { kHealthy, kSuspect, kRecovering, kUnhealthy };

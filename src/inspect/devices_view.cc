@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "device/slices.h"
 #include "device/snapshot_json.h"
@@ -47,8 +48,21 @@ class IslandNames {
   std::map<std::string, std::string> names_;
 };
 
-// The driver's own advice is all the health there is before the plugin watches.
-Cell HealthCell(const Device& device) {
+using Healths = std::vector<health::DeviceHealth>;
+
+const health::DeviceHealth* Find(const Healths& health, const std::string& device) {
+  const auto found = std::ranges::find(health, device, &health::DeviceHealth::device);
+  return found == health.end() ? nullptr : &*found;
+}
+
+Tone ToneOf(health::State state) {
+  return state == health::State::kHealthy || state == health::State::kSuspect ? Tone::kFaint : Tone::kBad;
+}
+
+// What the plugin found, or else the driver's own advice.
+Cell HealthCell(const Device& device, const health::DeviceHealth* found) {
+  if (found != nullptr)
+    return {Format("{}: {}", ToText(found->state), found->reasons.front().code), ToneOf(found->state)};
   constexpr std::array<std::string_view, 6> kActions{"ok",        "needs a reset",       "needs a reboot",
                                                      "drain P2P", "drain, then a reset", "recover IMEX domain"};
   const unsigned action = device.gpu.recovery_action.value_or(0);
@@ -60,12 +74,12 @@ std::vector<std::string> Header(bool wide) {
   std::vector<std::string> header{"INDEX", "NAME", "PRODUCT", "MEMORY", "MIG", "NUMA", "PCIE ROOT", "NVLINK", "HEALTH"};
   if (wide) {
     header.insert(header.end() - 1,
-                  {"UUID", "BUS ID", "ARCHITECTURE", "CC", "LINKS", "ISLAND", "ECC", "PCIE", "SERIAL"});
+                  {"UUID", "BUS ID", "ARCHITECTURE", "CC", "LINKS", "ISLAND", "ECC", "PCIE", "SERIAL", "SINCE"});
   }
   return header;
 }
 
-std::vector<Cell> WideCells(const Device& device) {
+std::vector<Cell> WideCells(const Device& device, const health::DeviceHealth* found) {
   const device::Gpu& gpu = device.gpu;
   const std::string links = gpu.nvlink_count == 0 ? "-" : Format("{} × {}", gpu.nvlink_count, gpu.nvlink_version);
   const std::string pcie = gpu.pcie_generation && gpu.pcie_width
@@ -81,7 +95,8 @@ std::vector<Cell> WideCells(const Device& device) {
            : *gpu.ecc ? "on"
                       : "off"},
           {pcie},
-          {OrDash(gpu.serial)}};
+          {OrDash(gpu.serial)},
+          {found == nullptr ? "-" : Rfc3339(found->reasons.front().since)}};
 }
 
 // What the driver did not tell about devices that are offered all the same.
@@ -94,7 +109,45 @@ std::string GapsText(const Snapshot& snapshot) {
   return text.empty() ? text : "\nRead in part:\n" + text;
 }
 
-std::string RenderTable(const Snapshot& snapshot, bool wide, bool color) {
+// Everything that stands against devices, with what to do about it.
+std::string ReasonsText(const Healths& health, bool color) {
+  std::string text;
+  for (const health::DeviceHealth& device : health) {
+    for (const health::ReasonReport& reason : device.reasons) {
+      text += Format("  {}: {}: {} (since {}). {}\n", Paint(device.device, ToneOf(device.state), color), reason.code,
+                     reason.sentence, Rfc3339(reason.since), reason.next);
+    }
+  }
+  return text.empty() ? text : "\nFound by the plugin:\n" + text;
+}
+
+json::Value HealthJson(const Healths& health) {
+  json::Array devices;
+  for (const health::DeviceHealth& device : health) {
+    json::Array reasons;
+    for (const health::ReasonReport& reason : device.reasons) {
+      reasons.push_back(json::Object{{"code", reason.code},
+                                     {"severity", ToText(reason.severity)},
+                                     {"phase", ToText(reason.phase)},
+                                     {"since", Rfc3339(reason.since)},
+                                     {"message", reason.sentence},
+                                     {"next", reason.next}});
+    }
+    devices.push_back(json::Object{{"device", device.device},
+                                   {"uuid", device.uuid},
+                                   {"state", ToText(device.state)},
+                                   {"reasons", std::move(reasons)}});
+  }
+  return devices;
+}
+
+json::Value ToJson(const Snapshot& snapshot, const Healths& health) {
+  json::Value value = json::Encode(snapshot);
+  if (!health.empty()) value.as_object()["health"] = HealthJson(health);
+  return value;
+}
+
+std::string RenderTable(const Snapshot& snapshot, const Healths& health, bool wide, bool color) {
   Table table(Header(wide));
   IslandNames islands;
   // People look for a GPU by its number; the order of publication is for the scheduler.
@@ -112,8 +165,9 @@ std::string RenderTable(const Snapshot& snapshot, bool wide, bool color) {
                           {gpu.place.numa_node ? Format("{}", *gpu.place.numa_node) : "-"},
                           {OrDash(gpu.place.root)},
                           {islands.Of(gpu.nvlink_island)}};
-    if (wide) std::ranges::copy(WideCells(*device), std::back_inserter(row));
-    row.push_back(HealthCell(*device));
+    const health::DeviceHealth* found = Find(health, device->name);
+    if (wide) std::ranges::copy(WideCells(*device, found), std::back_inserter(row));
+    row.push_back(HealthCell(*device, found));
     table.Add(std::move(row));
   }
 
@@ -126,6 +180,7 @@ std::string RenderTable(const Snapshot& snapshot, bool wide, bool color) {
                   withheld.product_name.empty() ? "" : Format(" ({})", withheld.product_name), withheld.reason,
                   withheld.code);
   }
+  out += ReasonsText(health, color);
   out += GapsText(snapshot);
   return out;
 }
@@ -141,16 +196,16 @@ std::string RenderSlices(const Snapshot& snapshot, const std::string& node_name)
 
 }  // namespace
 
-std::string RenderDevices(const Snapshot& snapshot, const DevicesView& view) {
+std::string RenderDevices(const Snapshot& snapshot, const DevicesView& view, const Healths& health) {
   switch (view.format) {
     case DevicesFormat::kTable:
-      return RenderTable(snapshot, false, view.color);
+      return RenderTable(snapshot, health, false, view.color);
     case DevicesFormat::kWide:
-      return RenderTable(snapshot, true, view.color);
+      return RenderTable(snapshot, health, true, view.color);
     case DevicesFormat::kJson:
-      return json::PrintJson(json::Encode(snapshot), 2) + "\n";
+      return json::PrintJson(ToJson(snapshot, health), 2) + "\n";
     case DevicesFormat::kYaml:
-      return json::PrintYaml(json::Encode(snapshot));
+      return json::PrintYaml(ToJson(snapshot, health));
     case DevicesFormat::kSlices:
       return RenderSlices(snapshot, view.node_name);
   }

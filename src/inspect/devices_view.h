@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "device/snapshot.h"
+#include "health/report.h"
 
 namespace tessera::inspect {
 
@@ -16,7 +18,9 @@ struct DevicesView {
   std::string node_name;  // For kSlices: the node, and so the pool, they are published for.
 };
 
-std::string RenderDevices(const device::Snapshot& snapshot, const DevicesView& view);
+// `health`: of devices with something against them.
+std::string RenderDevices(const device::Snapshot& snapshot, const DevicesView& view,
+                          const std::vector<health::DeviceHealth>& health = {});
 
 // Whether a device is missing because it cannot be read, not because of how somebody set it up.
 bool HasUnreadableDevices(const device::Snapshot& snapshot);

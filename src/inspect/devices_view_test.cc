@@ -56,6 +56,26 @@ TEST(DevicesView, TableIsByIndexAndSaysWhatIsMissing) {
       "  gpu-1: nvmlDeviceGetName: Unknown Error (999)\n");
 }
 
+TEST(DevicesView, SaysWhatStandsAgainstADeviceAndWhatToDo) {
+  const std::chrono::system_clock::time_point since{std::chrono::seconds(1'800'000'000)};
+  const std::vector<health::DeviceHealth> health{{.device = "gpu-1",
+                                                  .uuid = "GPU-1",
+                                                  .state = health::State::kUnhealthy,
+                                                  .reasons = {{.code = "Xid119",
+                                                               .severity = health::Severity::kUnusable,
+                                                               .sentence = "the firmware did not answer",
+                                                               .next = "Reset it.",
+                                                               .since = since}}}};
+  const std::string table = RenderDevices(Sample(), {}, health);
+  EXPECT_THAT(table, HasSubstr("unhealthy: Xid119\n"));
+  EXPECT_THAT(table, HasSubstr("\nFound by the plugin:\n  gpu-1: Xid119: the firmware did not answer (since "
+                               "2027-01-15T08:00:00Z). Reset it.\n"));
+  EXPECT_THAT(RenderDevices(Sample(), {DevicesFormat::kWide, false, ""}, health),
+              HasSubstr("2027-01-15T08:00:00Z   unhealthy: Xid119\n"));
+  const auto value = json::ParseJson(RenderDevices(Sample(), {DevicesFormat::kJson, false, ""}, health)).value();
+  EXPECT_EQ(value.at("health").at(0).at("reasons").at(0).at("code"), "Xid119");
+}
+
 TEST(DevicesView, WideAddsIdentity) {
   EXPECT_THAT(RenderDevices(Sample(), {DevicesFormat::kWide, false, ""}), HasSubstr("MIG-1"));
 }

@@ -246,6 +246,12 @@ Result<json::Value> Client::Patch(std::string_view path, std::string_view conten
   return impl_->Ask(impl_->Common(WithBody("PATCH", path, content_type, body)), call);
 }
 
+Result<json::Value> Client::Apply(std::string_view path, std::string_view field_manager, const json::Value& body,
+                                  const Call& call) {
+  const std::string target = Format("{}?fieldManager={}&force=true", path, Escape(field_manager));
+  return Patch(target, "application/apply-patch+yaml", body, call);  // JSON is YAML.
+}
+
 Result<void> Client::Delete(std::string_view path, std::string_view uid, std::string_view resource_version,
                             const Call& call) {
   json::Object preconditions;

@@ -51,8 +51,12 @@ class Client {
   Result<json::Value> Get(std::string_view path, const Call& call);
   Result<json::Value> Create(std::string_view path, const json::Value& body, const Call& call);  // POST
   Result<json::Value> Update(std::string_view path, const json::Value& body, const Call& call);  // PUT
-  // `content_type`: "application/merge-patch+json", "application/apply-patch+yaml", …
+  // `content_type`: "application/merge-patch+json", …
   Result<json::Value> Patch(std::string_view path, std::string_view content_type, const json::Value& body,
+                            const Call& call);
+  // Server-side apply: the fields of `body` become those of `field_manager`, also where another manager had set them,
+  // and fields that it applied before and does not name any more go. Other managers' fields stay.
+  Result<json::Value> Apply(std::string_view path, std::string_view field_manager, const json::Value& body,
                             const Call& call);
   // Only the object with this UID and resource version, when they are given. Not found counts as done.
   Result<void> Delete(std::string_view path, std::string_view uid, std::string_view resource_version, const Call& call);

@@ -160,8 +160,9 @@ TEST(Client, SaysWhoItIsAndWhatItWants) {
   ASSERT_TRUE(client->Update("/x", json::Value({{"b", 3}}), Patient()).has_value());
   ASSERT_TRUE(client->Patch("/x", "application/merge-patch+json", json::Value({{"b", 4}}), Patient()).has_value());
   ASSERT_TRUE(client->Delete("/x", "uid-1", "42", Patient()).has_value());
+  ASSERT_TRUE(client->Apply("/x", "a b", json::Value({{"b", 5}}), Patient()).has_value());
   const auto requests = api.requests();
-  ASSERT_EQ(requests.size(), 5U);
+  ASSERT_EQ(requests.size(), 6U);
   EXPECT_THAT(requests[0],
               AllOf(StartsWith("GET /prefix/x?y=z HTTP/1.1\r\n"), HasSubstr("\r\nUser-Agent: test/1\r\n"),
                     HasSubstr("\r\nAccept: application/json\r\n"), HasSubstr("\r\nAuthorization: Bearer s3cret0\r\n")));
@@ -171,6 +172,8 @@ TEST(Client, SaysWhoItIsAndWhatItWants) {
   EXPECT_THAT(requests[3], AllOf(StartsWith("PATCH "), HasSubstr("Content-Type: application/merge-patch+json\r\n")));
   EXPECT_THAT(requests[4],
               AllOf(StartsWith("DELETE "), HasSubstr(R"("preconditions":{"uid":"uid-1","resourceVersion":"42"})")));
+  EXPECT_THAT(requests[5], AllOf(StartsWith("PATCH /prefix/x?fieldManager=a%20b&force=true "),
+                                 HasSubstr("Content-Type: application/apply-patch+yaml\r\n")));
 }
 
 TEST(Client, DeletingWhatIsGoneSucceeds) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "base/text.h"
 #include "kubelet/answers.h"
 #include "kubelet/dra_service.h"
 #include "kubelet/test_peer.h"
@@ -121,23 +122,26 @@ TEST_F(ClaimsTest, ADroppedCallIsAnsweredWithAnError) {
   EXPECT_THAT(response.claims().at("a").error(), HasSubstr("was not answered"));
 }
 
-TEST_F(ClaimsTest, PermanentErrorsAreMarkedInV1Only) {
+TEST_F(ClaimsTest, ErrorsThatFailForGoodAreMarkedInV1OnlyAndOnRequest) {
   const std::string mark = "\x18\x01";  // Field 3, varint 1: the same bytes in either draft of KEP-5322.
   struct Case {
     ErrorKind kind;
+    std::string_view code;
     bool enabled, marked;
   };
-  for (const Case& c :
-       {Case{ErrorKind::kTransient, true, false}, Case{ErrorKind::kPermanentConfig, true, true},
-        Case{ErrorKind::kPermanentDevice, true, true}, Case{ErrorKind::kPermanentDevice, false, false}}) {
-    SCOPED_TRACE(ToString(c.kind));
+  for (const Case& c : {Case{ErrorKind::kTransient, "DeviceInUse", true, false},
+                        Case{ErrorKind::kPermanentConfig, "BadDeviceConfig", true, true},
+                        Case{ErrorKind::kPermanentConfig, "JournalUnwritable", true, false},  // Not the claim's fault.
+                        Case{ErrorKind::kPermanentDevice, "DeviceLost", true, true},
+                        Case{ErrorKind::kPermanentDevice, "DeviceLost", false, false}}) {
+    SCOPED_TRACE(c.code);
     server_.reset();
-    options_.permanent_error_field = c.enabled;
-    handler_.answer = [&](const auto& claims) { return Fail(claims, Error(c.kind, "X", "no")); };
+    options_.kep5322 = c.enabled;
+    handler_.answer = [&](const auto& claims) { return Fail(claims, Error(c.kind, c.code, "no")); };
     Start();
     const auto [status, response] = Prepare({"a"});
     ASSERT_TRUE(status.ok());
-    EXPECT_EQ(response.claims().at("a").error(), "X: no");
+    EXPECT_EQ(response.claims().at("a").error(), Format("{}: no", c.code));
     EXPECT_EQ(response.claims().at("a").SerializeAsString().ends_with(mark), c.marked);
     EXPECT_THAT(PrepareBeta({"a"}).claims().at("a").SerializeAsString(), EndsWith("no"));
   }

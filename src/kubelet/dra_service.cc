@@ -3,6 +3,7 @@
 #include <proto/dra_v1.grpc.pb.h>
 #include <proto/dra_v1beta1.grpc.pb.h>
 
+#include "base/error_codes.h"
 #include "base/text.h"
 #include "kubelet/answers.h"
 #include "kubelet/utf8.h"
@@ -46,14 +47,14 @@ void WriteDevice(const api::PreparedDevice& device, auto& out) {
   }
 }
 
-void WritePrepared(const ClaimAnswer& answer, bool permanent_field, auto& out) {
+void WritePrepared(const ClaimAnswer& answer, bool kep5322, auto& out) {
   if (!answer.error) {
     for (const api::PreparedDevice& device : answer.devices) WriteDevice(device, *out.add_devices());
     return;
   }
   out.set_error(ErrorText(*answer.error));
   if constexpr (requires { out.set_error_type(1); }) {
-    if (permanent_field && answer.error->kind() != ErrorKind::kTransient) out.set_error_type(1);
+    if (kep5322 && FailsForGood(*answer.error)) out.set_error_type(1);
   }
 }
 
@@ -69,16 +70,15 @@ Deadline DeadlineOf(const grpc::CallbackServerContext& context) {
 template <class Api>
 class DraService final : public Api::Service {
  public:
-  DraService(ClaimHandler& handler, std::shared_ptr<ClaimCalls> calls, bool permanent_field)
-      : handler_(handler), calls_(std::move(calls)), permanent_field_(permanent_field) {}
+  DraService(ClaimHandler& handler, std::shared_ptr<ClaimCalls> calls, bool kep5322)
+      : handler_(handler), calls_(std::move(calls)), kep5322_(kep5322) {}
 
   grpc::ServerUnaryReactor* NodePrepareResources(grpc::CallbackServerContext* context,
                                                  const typename Api::PrepareRequest* request,
                                                  typename Api::PrepareResponse* response) override {
-    return Run(*context, *request, &ClaimHandler::Prepare,
-               [response, field = permanent_field_](const ClaimAnswer& answer) {
-                 WritePrepared(answer, field, (*response->mutable_claims())[answer.uid]);
-               });
+    return Run(*context, *request, &ClaimHandler::Prepare, [response, field = kep5322_](const ClaimAnswer& answer) {
+      WritePrepared(answer, field, (*response->mutable_claims())[answer.uid]);
+    });
   }
 
   grpc::ServerUnaryReactor* NodeUnprepareResources(grpc::CallbackServerContext* context,
@@ -110,14 +110,13 @@ class DraService final : public Api::Service {
 
   ClaimHandler& handler_;
   const std::shared_ptr<ClaimCalls> calls_;
-  const bool permanent_field_;
+  const bool kep5322_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeDraV1(ClaimHandler& handler, std::shared_ptr<ClaimCalls> calls,
-                                         bool permanent_field) {
-  return std::make_unique<DraService<ApiV1>>(handler, std::move(calls), permanent_field);
+std::unique_ptr<grpc::Service> MakeDraV1(ClaimHandler& handler, std::shared_ptr<ClaimCalls> calls, bool kep5322) {
+  return std::make_unique<DraService<ApiV1>>(handler, std::move(calls), kep5322);
 }
 
 std::unique_ptr<grpc::Service> MakeDraV1beta1(ClaimHandler& handler, std::shared_ptr<ClaimCalls> calls) {

@@ -13,9 +13,8 @@ namespace tessera::kubelet {
 // A kubelet sends the claims of one pod.
 inline constexpr int kMaxClaims = 1024;
 
-// `permanent_field`: see PluginOptions. Both must be dropped before `handler`.
-std::unique_ptr<grpc::Service> MakeDraV1(ClaimHandler& handler, std::shared_ptr<ClaimCalls> calls,
-                                         bool permanent_field);
+// `kep5322`: see PluginOptions. Both must be dropped before `handler`.
+std::unique_ptr<grpc::Service> MakeDraV1(ClaimHandler& handler, std::shared_ptr<ClaimCalls> calls, bool kep5322);
 std::unique_ptr<grpc::Service> MakeDraV1beta1(ClaimHandler& handler, std::shared_ptr<ClaimCalls> calls);
 
 }  // namespace tessera::kubelet

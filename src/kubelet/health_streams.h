@@ -27,30 +27,40 @@ class HealthStream {
   virtual void End(const grpc::Status& status) = 0;
 };
 
-// What the streams say: all of it when one opens, again on change, and every `resend`: when any stream of the driver
-// ends, the kubelet forgets what all of them have reported.
+// What the streams say: all of it when one opens, again on change, and within a third of the shortest lease: when any
+// stream of the driver ends, the kubelet forgets what all of them have reported. Of an old report nothing is said: the
+// kubelet must see that nobody looks any more.
 class HealthStreams {
  public:
   static constexpr std::size_t kMaxStreams = 64;  // A kubelet opens one. More are answered RESOURCE_EXHAUSTED.
 
-  explicit HealthStreams(std::chrono::milliseconds resend);
+  struct Options {
+    std::chrono::milliseconds resend;   // At most.
+    std::chrono::milliseconds max_age;  // Of a report, since it was last confirmed.
+  };
+  explicit HealthStreams(Options options);
   ~HealthStreams() { Close(); }
 
-  void Set(std::vector<DeviceHealth> devices);
+  void Set(std::vector<DeviceHealth> devices, std::chrono::steady_clock::time_point as_of);
   // Ends all streams and refuses others from now on.
   void Close();
 
   grpc::Status Add(const std::shared_ptr<HealthStream>& stream);
   void Remove(const HealthStream* stream);
+  std::size_t count() const;
 
  private:
   void Run(const std::stop_token& stop);
-  std::vector<std::shared_ptr<HealthStream>> All() const;  // With the mutex held.
+  // With the mutex held:
+  std::vector<std::shared_ptr<HealthStream>> All() const;
+  std::chrono::milliseconds Interval() const;
+  bool IsCurrent() const;
 
-  const std::chrono::milliseconds resend_;
+  const Options options_;
   mutable std::mutex mutex_;  // Guards what follows, up to the thread.
   std::condition_variable_any changed_;
   HealthReport report_ = std::make_shared<const std::vector<DeviceHealth>>();
+  std::chrono::steady_clock::time_point as_of_{};
   bool news_ = false;  // The report has changed since it was sent.
   bool closed_ = false;
   std::unordered_map<const HealthStream*, std::shared_ptr<HealthStream>> streams_;

@@ -49,14 +49,19 @@ DeviceHealth Device(std::string name, Health health = Health::kHealthy) {
           .updated = std::chrono::system_clock::time_point(seconds(1'700'000'000))};
 }
 
-class HealthStreamsTest : public PluginTest {};
+class HealthStreamsTest : public PluginTest {
+ protected:
+  void Report(std::vector<DeviceHealth> devices, seconds age = seconds(0)) {
+    server_->SetHealth(std::move(devices), std::chrono::steady_clock::now() - age);
+  }
+};
 
 TEST_F(HealthStreamsTest, AnOpenedStreamGetsEverythingInBothVersions) {
   Start();
   DeviceHealth lost = Device("gpu-1", Health::kUnhealthy);
   lost.message = "XID 79: the GPU has fallen off the bus";
   lost.lease = seconds(45);
-  server_->SetHealth({Device("gpu-0"), lost});
+  Report({Device("gpu-0"), lost});
 
   OpenStream<V1> stream(Connect(paths_.service));
   const auto report = stream.Next();
@@ -81,7 +86,7 @@ TEST_F(HealthStreamsTest, AChangeReachesAllStreams) {
   OpenStream<V1alpha1> second(Connect(paths_.service));
   ASSERT_THAT(Names(first.Next().value()), ElementsAre()) << "an empty report is legal";
   ASSERT_THAT(Names(second.Next().value()), ElementsAre());
-  server_->SetHealth({Device("gpu-0")});
+  Report({Device("gpu-0")});
   EXPECT_THAT(Names(first.Next().value()), ElementsAre("gpu-0"));
   EXPECT_THAT(Names(second.Next().value()), ElementsAre("gpu-0"));
 }
@@ -89,16 +94,52 @@ TEST_F(HealthStreamsTest, AChangeReachesAllStreams) {
 TEST_F(HealthStreamsTest, TheReportIsRepeated) {
   options_.health_resend = seconds(1);
   Start();
-  server_->SetHealth({Device("gpu-0")});
+  Report({Device("gpu-0")});
   OpenStream<V1> stream(Connect(paths_.service));
   for (int i = 0; i < 3; ++i) EXPECT_THAT(Names(stream.Next().value()), ElementsAre("gpu-0"));
+}
+
+TEST_F(HealthStreamsTest, TheReportIsRepeatedWithinAThirdOfTheShortestLease) {
+  options_.health_resend = std::chrono::hours(1);
+  Start();
+  DeviceHealth brief = Device("gpu-1");
+  brief.lease = seconds(3);
+  Report({Device("gpu-0"), brief});
+  OpenStream<V1> stream(Connect(paths_.service));
+  for (int i = 0; i < 2; ++i) EXPECT_THAT(Names(stream.Next().value()), ElementsAre("gpu-0", "gpu-1"));
+}
+
+TEST_F(HealthStreamsTest, NothingIsSaidOfAReportThatNobodyConfirms) {
+  options_.health_resend = seconds(1);
+  Start();
+  Report({Device("gpu-0")}, seconds(60));
+  OpenStream<V1> stream(Connect(paths_.service));
+  ASSERT_TRUE(Eventually([&] { return server_->health_streams() == 1; }));
+  Report({Device("gpu-0", Health::kUnhealthy)}, seconds(60));
+  Report({Device("gpu-0"), Device("gpu-1")});
+  EXPECT_THAT(Names(stream.Next().value()), ElementsAre("gpu-0", "gpu-1")) << "neither of the old ones";
+}
+
+TEST_F(HealthStreamsTest, AConfirmedReportIsNoNews) {
+  options_.health_resend = std::chrono::hours(1);
+  Start();
+  DeviceHealth device = Device("gpu-0");
+  device.lease = std::chrono::hours(3);
+  Report({device});
+  OpenStream<V1> stream(Connect(paths_.service));
+  ASSERT_TRUE(stream.Next().has_value());
+  device.updated += seconds(5);
+  Report({device});
+  device.health = Health::kUnhealthy;
+  Report({device});
+  EXPECT_EQ(stream.Next().value().devices(0).health(), v1::UNHEALTHY);
 }
 
 TEST_F(HealthStreamsTest, MessagesAreCutAtACharacter) {
   Start();
   DeviceHealth device = Device("gpu-0");
   device.message = std::string(1023, 'x') + "€";
-  server_->SetHealth({device});
+  Report({device});
   OpenStream<V1> stream(Connect(paths_.service));
   EXPECT_EQ(stream.Next().value().devices(0).message(), std::string(1023, 'x'));
 }
@@ -145,7 +186,7 @@ TEST_F(HealthStreamsTest, AReaderThatDoesNotReadHoldsNothingUp) {
   for (int i = 0; i < 500; ++i) many.push_back(Device("gpu-" + std::to_string(i)));
   for (int i = 0; i < 50; ++i) {
     many.front().message = std::string(1000, static_cast<char>('a' + i % 26));
-    server_->SetHealth(many);
+    Report(many);
   }
   OpenStream<V1> other(Connect(paths_.service));
   EXPECT_EQ(other.Next().value().devices_size(), 500);

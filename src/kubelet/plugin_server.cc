@@ -21,8 +21,8 @@ class PluginServer::Impl {
  public:
   Impl(const PluginOptions& options, SocketPaths paths, ClaimHandler& handler)
       : paths_(std::move(paths)),
-        health_(options.health_resend),
-        dra_v1_(MakeDraV1(handler, calls_, options.permanent_error_field)),
+        health_({.resend = options.health_resend, .max_age = options.health_max_age}),
+        dra_v1_(MakeDraV1(handler, calls_, options.kep5322)),
         dra_v1beta1_(MakeDraV1beta1(handler, calls_)),
         health_v1_(MakeHealthV1(health_)),
         health_v1alpha1_(MakeHealthV1alpha1(health_)),
@@ -92,7 +92,10 @@ Result<std::unique_ptr<PluginServer>> PluginServer::Start(const PluginOptions& o
 Result<void> PluginServer::Register() { return impl_->registrar().Open(); }
 void PluginServer::Unregister() { impl_->registrar().Close(); }
 RegistrationState PluginServer::registration() const { return impl_->registrar().state(); }
-void PluginServer::SetHealth(std::vector<DeviceHealth> devices) { impl_->health().Set(std::move(devices)); }
+void PluginServer::SetHealth(std::vector<DeviceHealth> devices, std::chrono::steady_clock::time_point as_of) {
+  impl_->health().Set(std::move(devices), as_of);
+}
+std::size_t PluginServer::health_streams() const { return impl_->health().count(); }
 void PluginServer::Stop(std::chrono::milliseconds grace) { impl_->Stop(grace); }
 Result<void> PluginServer::Probe(std::chrono::milliseconds timeout) { return impl_->Probe(timeout); }
 

@@ -67,11 +67,12 @@ struct RegistrationState {
 
 struct PluginOptions {
   std::string driver_name;
-  std::filesystem::path registry;     // --kubelet-registrar-directory-path
-  std::filesystem::path directory;    // <--kubelet-plugins-directory-path>/<driver>
-  std::string instance;               // The pod's UID during rolling updates; empty: the fixed names.
-  bool permanent_error_field = true;  // KEP-5322: field 3 of a v1 answer.
-  std::chrono::seconds health_resend{10};
+  std::filesystem::path registry;          // --kubelet-registrar-directory-path
+  std::filesystem::path directory;         // <--kubelet-plugins-directory-path>/<driver>
+  std::string instance;                    // The pod's UID during rolling updates; empty: the fixed names.
+  bool kep5322 = false;                    // Field 3 of a v1 answer says whether its error is permanent.
+  std::chrono::seconds health_resend{10};  // At most; a third of the shortest lease where that is less.
+  std::chrono::seconds health_max_age{5};  // A report that nobody has confirmed for longer is not sent any more.
   // Before a refused registration's socket is made again; doubles to 2 min.
   std::chrono::milliseconds refused_delay{5'000};
   // On each change of state or error, one at a time, on a thread of its own: not to destroy the server. May be empty.
@@ -98,8 +99,10 @@ class PluginServer {
   RegistrationState registration() const;
 
   // What health streams say, from now on. Each open stream gets all of it at once, again on change and every
-  // `health_resend`.
-  void SetHealth(std::vector<DeviceHealth> devices);
+  // `health_resend`. `as_of`: when it was found. The same again confirms it; when that stops, the repeats stop too, and
+  // the kubelet says Unknown once the lease is over.
+  void SetHealth(std::vector<DeviceHealth> devices, std::chrono::steady_clock::time_point as_of);
+  std::size_t health_streams() const;  // How many are open.
 
   // Takes the registration socket away, lets running calls end for at most `grace`, then closes. New calls are
   // answered UNAVAILABLE meanwhile.

@@ -34,13 +34,12 @@ void AddHolders(const device::Snapshot& snapshot, const std::vector<journal::Cla
 
 }  // namespace
 
-MachineOffer::MachineOffer(const device::Snapshot& snapshot, const std::vector<driver::ForeignHolder>& foreign,
-                           const std::vector<journal::ClaimPtr>& prepared, std::map<std::string, std::string> holders,
-                           std::string node_name)
+MachineOffer::MachineOffer(const device::Snapshot& snapshot, Known known, std::string node_name)
     : node_name_(std::move(node_name)),
-      slices_(device::MakeSlices(driver::PublishedDevices(snapshot, foreign, {}), {.node_name = node_name_})),
-      holders_(std::move(holders)) {
-  AddHolders(snapshot, prepared, holders_);
+      slices_(device::MakeSlices(driver::PublishedDevices(snapshot, known.foreign, {}, known.health),
+                                 {.node_name = node_name_})),
+      holders_(std::move(known.holders)) {
+  AddHolders(snapshot, known.prepared, holders_);
   for (std::size_t i = 0; i < slices_.size(); ++i) slices_[i].name = device::SliceNamePrefix(i, node_name_);
 }
 

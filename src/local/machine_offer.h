@@ -11,6 +11,7 @@
 #include "api/resource_slice.h"
 #include "device/snapshot.h"
 #include "driver/foreign_holders.h"
+#include "health/report.h"
 #include "journal/journal.h"
 
 namespace tessera::local {
@@ -25,10 +26,14 @@ struct Refusal {
 // The devices of a snapshot as the node would publish them, and who has which.
 class MachineOffer {
  public:
-  // `holders` are those that are known otherwise: by device, for people.
-  MachineOffer(const device::Snapshot& snapshot, const std::vector<driver::ForeignHolder>& foreign,
-               const std::vector<journal::ClaimPtr>& prepared, std::map<std::string, std::string> holders,
-               std::string node_name);
+  // What else is known of the devices.
+  struct Known {
+    std::vector<driver::ForeignHolder> foreign;
+    std::vector<health::DeviceHealth> health;
+    std::vector<journal::ClaimPtr> prepared;
+    std::map<std::string, std::string> holders;  // Other holders: by device, for people.
+  };
+  MachineOffer(const device::Snapshot& snapshot, Known known, std::string node_name);
 
   // One allocation a claim, or why not. An error is one of the claims themselves: a class that is missing, a selector
   // that does not compile.

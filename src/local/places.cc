@@ -71,4 +71,9 @@ Result<Places> FindPlaces(const PlaceHints& hints) {
   return places;
 }
 
+bool IsForAllRuntimes(const fs::path& cdi) {
+  const fs::path plain = cdi.lexically_normal();
+  return plain == "/etc/cdi" || plain == "/var/run/cdi" || plain == "/run/cdi";
+}
+
 }  // namespace tessera::local

@@ -23,7 +23,7 @@ struct PlaceHints {
   std::filesystem::path state, cdi;  // Given by the user; empty: not.
   std::filesystem::path plugin = "/var/lib/kubelet/plugins/gpu.nvidia.com";
   std::filesystem::path system = "/run/tessera";
-  std::filesystem::path system_cdi = "/var/run/cdi";  // Where every runtime looks.
+  std::filesystem::path system_cdi = "/var/run/cdi";
   std::filesystem::path temporary = "/tmp";
 };
 
@@ -32,5 +32,8 @@ struct PlaceHints {
 //
 // Errors: "NodeStateUnreadable" when there may be a plugin whose state this user cannot read, "UnsafeStateDirectory".
 Result<Places> FindPlaces(const PlaceHints& hints);
+
+// Whether it is one of the directories in which every container runtime looks for CDI files.
+bool IsForAllRuntimes(const std::filesystem::path& cdi);
 
 }  // namespace tessera::local

@@ -80,5 +80,10 @@ TEST_F(PlacesTest, ADirectoryThatOthersCanWriteToIsRefused) {
   EXPECT_EQ(Code(), "UnsafeStateDirectory");
 }
 
+TEST(IsForAllRuntimes, KnowsTheDirectoriesOfTheCdiSpecification) {
+  for (const char* known : {"/etc/cdi", "/var/run/cdi", "/run/cdi", "/run/./cdi"}) EXPECT_TRUE(IsForAllRuntimes(known));
+  for (const char* other : {"/run/user/1000/tessera/cdi", "cdi", ""}) EXPECT_FALSE(IsForAllRuntimes(other));
+}
+
 }  // namespace
 }  // namespace tessera::local

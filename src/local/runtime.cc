@@ -24,6 +24,8 @@ std::vector<Runtime> Candidates(const Choice& choice) {
   return {Runtime::kRunc, Runtime::kCrun, Runtime::kNone};
 }
 
+bool HasDaemon(Runtime runtime) { return runtime > Runtime::kPodman; }
+
 void Append(std::vector<std::string>& to, const std::vector<std::string>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
@@ -53,8 +55,15 @@ Result<Runtime> ChooseRuntime(const Choice& choice, const std::function<std::str
       return BadConfig("ImageWanted", Format("{} needs an image", name),
                        "name one with --image, or use --runtime crun, runc or none");
     }
-    if (candidate == Runtime::kNone || !find(name).empty()) return candidate;
-    tried.push_back(name);
+    if (candidate != Runtime::kNone && find(name).empty()) {
+      tried.push_back(name);
+      continue;
+    }
+    if (HasDaemon(candidate) && !choice.specs_are_public) {
+      return BadConfig("SpecsNotPublic", Format("{} does not look where your CDI files are", name),
+                       "use podman, be root, or name with --cdi-dir a directory of yours that its daemon reads");
+    }
+    return candidate;
   }
   return BadConfig("NoRuntime", Format("not installed: {}", Join(tried, ", ")),
                    choice.has_image ? "install podman, or another with --runtime"

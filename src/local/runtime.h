@@ -26,11 +26,12 @@ std::string_view ToText(Runtime runtime);  // The program's name; "none".
 bool TakesImage(Runtime runtime);
 
 // `wanted` is "auto", "containerd" (nerdctl or ctr) or a runtime's name. `find` says where a program is, or nothing.
-// Errors: "NoRuntime", "ImageWanted", "ImageNotWanted".
+// Errors: "NoRuntime", "ImageWanted", "ImageNotWanted", "SpecsNotPublic".
 struct Choice {
   std::string wanted = "auto";
   bool has_image = false;
-  bool unified_cgroups = true;  // crun refuses machines that have both versions; runc takes all.
+  bool unified_cgroups = true;   // crun refuses machines that have both versions; runc takes all.
+  bool specs_are_public = true;  // The claims' CDI files are where the daemons of docker and containerd look.
 };
 Result<Runtime> ChooseRuntime(const Choice& choice, const std::function<std::string(const std::string&)>& find);
 

@@ -35,6 +35,8 @@ TEST(Runtime, ThatCannotServeIsExplained) {
   EXPECT_EQ(Chosen({.wanted = "crun"}, {"runc"}), "NoRuntime");
   EXPECT_EQ(Chosen({.wanted = "podman"}, {"podman"}), "ImageWanted");
   EXPECT_EQ(Chosen({.wanted = "none", .has_image = true}, {"podman"}), "ImageNotWanted");
+  EXPECT_EQ(Chosen({.has_image = true, .specs_are_public = false}, {"docker"}), "SpecsNotPublic");
+  EXPECT_EQ(Chosen({.has_image = true, .specs_are_public = false}, {"docker", "podman"}), "podman");
 }
 
 TEST(Runtime, GetsTheDevicesBeforeTheImageAndTheCommandBehindIt) {

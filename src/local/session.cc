@@ -57,7 +57,7 @@ Session::Session(Options options)
       foreign_(options_.pod_resources),
       preparer_(
           {.node_name = options_.node_name, .boot_id = journal::BootId(), .run = ThisRun(options_.runtime, container_)},
-          {*journal_, leases_, files_, hardware_, claims_, foreign_, events_, metrics_}) {}
+          {*journal_, leases_, files_, hardware_, claims_, foreign_, events_, metrics_, no_watch_}) {}
 
 Session::~Session() { Release(); }
 
@@ -94,8 +94,14 @@ Result<std::optional<Refusal>> Session::Acquire(std::vector<alloc::Claim> claims
     TESSERA_TRY(journal_->Refresh());
     ReleaseDead();
     (void)foreign_.Refresh(kKubeletTimeout);  // No kubelet: nobody's device plugin.
-    const MachineOffer offer(*hardware_.state()->snapshot, foreign_.Current(), journal_->All(), HeldByOthers(),
-                             options_.node_name);
+    const device::Snapshot& snapshot = *hardware_.state()->snapshot;
+    const MachineOffer offer(
+        snapshot,
+        {.foreign = foreign_.Current(),
+         .health = options_.health ? options_.health(snapshot) : std::vector<health::DeviceHealth>(),
+         .prepared = journal_->All(),
+         .holders = HeldByOthers()},
+        options_.node_name);
     TESSERA_ASSIGN(auto answer, offer.Allocate(claims, classes));
     if (auto* refusal = std::get_if<Refusal>(&answer)) return std::move(*refusal);
     const auto& allocations = std::get<std::vector<api::Allocation>>(answer);

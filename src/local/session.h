@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,12 +22,14 @@
 #include "cdi/spec.h"
 #include "cdi/writer.h"
 #include "driver/claim_files.h"
+#include "driver/device_faults.h"
 #include "driver/events.h"
 #include "driver/foreign_holders.h"
 #include "driver/hardware.h"
 #include "driver/inventory_loop.h"
 #include "driver/metrics.h"
 #include "driver/preparer.h"
+#include "health/report.h"
 #include "journal/journal.h"
 #include "journal/leases.h"
 #include "local/machine_offer.h"
@@ -47,7 +50,9 @@ class Session {
     std::vector<driver::DriverRoot> driver_roots;
     std::filesystem::path sysfs = "/sys", procfs = "/proc";
     std::filesystem::path pod_resources = "/var/lib/kubelet/pod-resources/kubelet.sock";
-    std::string hook_path;         // The hook program, for containers of images.
+    std::string hook_path;  // The hook program, for containers of images.
+    // What is known of the devices' health; its taints keep claims away. May be empty: nothing is known.
+    std::function<std::vector<health::DeviceHealth>(const device::Snapshot&)> health;
     std::vector<cdi::Spec> extra;  // Given to the command beside its devices.
     Runtime runtime = Runtime::kNone;
     std::chrono::seconds patience{60};  // With a driver that hangs, and with others that are at work.
@@ -64,6 +69,8 @@ class Session {
   // Of what is held:
   std::vector<api::PreparedDevice> devices() const;
   Result<std::vector<cdi::Spec>> Specs() const;  // The claims' own, with the driver's files.
+  // Whether container runtimes look for CDI files where the specs are, so that a CDI id is enough.
+  bool AllRuntimesFindSpecs() const { return IsForAllRuntimes(options_.places.cdi); }
 
   const std::string& container() const { return container_; }        // Its name.
   const std::filesystem::path& scratch() const { return scratch_; }  // For a bundle; removed with what is held.
@@ -74,6 +81,12 @@ class Session {
   struct NoEvents final : driver::EventSink {
     Result<std::string> Create(const std::string&, const json::Value&) override { return std::string(); }
     Result<void> Patch(const std::string&, const std::string&, const json::Value&) override { return {}; }
+  };
+  // The plugin watches devices and taints them. A run only tells its user what it finds.
+  struct NoWatch final : driver::DeviceFaults {
+    std::optional<Error> Lost(std::string_view) const override { return std::nullopt; }
+    std::string Words(std::string_view) const override { return {}; }
+    std::vector<driver::DeviceFault> Tell(std::vector<driver::DeviceFault> faults, Deadline) override { return faults; }
   };
   struct Held {
     api::ClaimRef claim;
@@ -110,6 +123,7 @@ class Session {
   driver::Hardware hardware_;
   driver::ForeignHolders foreign_;
   OwnClaims claims_;
+  NoWatch no_watch_;
   driver::Preparer preparer_;
   std::map<std::string, Held> held_;  // By UID.
 };

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+import yaml
 from chart import ROOT, Cluster, Object, Objects, container, environment, one, pod, render
 
 
@@ -43,10 +44,29 @@ def test_every_variable_is_one_that_the_plugin_knows() -> None:
         "nvidiaCDIHookPath": "/hook",
         "excludeDevices": [1],
         "featureGates": {"AllBeta": True},
+        "health": {"lease": "1m", "policy": {"isolation": "taint"}, "verdictsDirectory": "/v", "ignoreXids": [13]},
     }
     foreign = {"NVIDIA_VISIBLE_DEVICES"}  # An NVIDIA runtime's: keeps it from adding devices.
     for objects in (render(values), render(values | with_plugin(metrics={"enabled": False}))):
         assert {e["name"] for e in container(objects)["env"]} - foreign <= known
+
+
+def test_the_health_policy_is_a_config_map_that_the_plugin_reads() -> None:
+    objects = render({"health": {"policy": {"lease": "1m", "xids": {94: {"severity": "none"}}}}})
+    name = "tessera-health-policy"
+    policy = yaml.safe_load(objects["ConfigMap", name]["data"]["policy.yaml"])
+    assert policy == {"version": 1, "lease": "1m", "xids": {"94": {"severity": "none"}}}
+    assert {"name": "health-policy", "configMap": {"name": name}} in pod(objects)["volumes"]
+    directory = next(m for m in container(objects)["volumeMounts"] if m["name"] == "health-policy")
+    assert "subPath" not in directory, "it would not follow changes"
+    assert environment(objects)["HEALTH_POLICY_FILE"] == directory["mountPath"] + "/policy.yaml"
+
+
+def test_verdicts_come_from_the_nodes_directory() -> None:
+    objects = render({"health": {"verdictsDirectory": "/var/run/verdicts"}})
+    assert host_paths(objects)["health-verdicts"] == "/var/run/verdicts"
+    assert environment(objects)["HEALTH_VERDICTS_DIR"] == mount_paths(objects)["health-verdicts"]
+    assert "HEALTH_VERDICTS_DIR" not in environment(render())
 
 
 def test_a_variable_of_the_users_replaces_the_charts() -> None:

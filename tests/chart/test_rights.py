@@ -38,6 +38,14 @@ def test_the_plugin_may_do_what_its_documentation_lists_and_nothing_else() -> No
     assert rules(render(), "tessera-kubelet-plugin") == documented_rights()
 
 
+def test_the_plugin_writes_only_its_own_entries_of_claims_on_its_own_node() -> None:
+    granted = [r for r in render()["ClusterRole", "tessera-kubelet-plugin"]["rules"] if "/" in r["resources"][0]]
+    assert [(r["resources"], r.get("resourceNames"), r["verbs"]) for r in granted] == [
+        (["resourceclaims/status"], None, ["patch"]),
+        (["resourceclaims/driver"], ["gpu.nvidia.com"], ["associated-node:patch"]),
+    ]
+
+
 def test_account_binding_policy_and_pod_mean_the_same_account() -> None:
     for values in ({}, {"serviceAccount": {"name": "dra"}}, {"namespaceOverride": "gpu", "fullnameOverride": "x"}):
         objects = render(values)

@@ -29,6 +29,7 @@ WRONG = {
     "a digest that is none": ({"image": {"digest": "sha256:12"}}, "/image/digest"),
     "an unknown pull policy": ({"image": {"pullPolicy": "always"}}, "/image/pullPolicy"),
     "a verbosity out of range": ({"logVerbosity": 11}, "/logVerbosity"),
+    "a lease that is no time": ({"health": {"lease": "soon"}}, "/health/lease"),
     "an unknown API version": ({"resourceApiVersion": "v1"}, "/resourceApiVersion"),
     "a port out of range": ({"kubeletPlugin": {"networkPolicy": {"apiServerPorts": [70000]}}}, "/apiServerPorts/0"),
     "a subject without a name": ({"personas": {"clusterAdmin": {"subjects": [{"kind": "User"}]}}}, "/subjects/0"),

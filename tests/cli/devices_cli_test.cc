@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "json/value.h"
 #include "tests/support/program.h"
 #include "tests/support/sim_root.h"
 
@@ -107,6 +108,31 @@ TEST(DevicesCommand, ARecordingReplays) {
   const Outcome replayed = RunProgram("tessera", {"devices", "--replay", file, "-o", "wide"});
   EXPECT_EQ(replayed.code, 0) << replayed.err;
   EXPECT_EQ(replayed.out, recorded.out);
+}
+
+TEST(DevicesCommand, ShowsTheHistoryOfFinishedClaims) {
+  const TempDir dir = TempDir::Create("cli-test").value();
+  const std::string plugin = dir.path().string();
+  ASSERT_TRUE(ReplaceFile(dir.path() / "health-history.json", R"({"version":1,"claims":[{"namespace":"ml",
+    "name":"train","uid":"u","finished":1700000000,"devices":[{"device":"gpu-0","uuid":"GPU-0","state":"unhealthy",
+    "health":"Unhealthy","message":"Xid79: gone."}]}]})")
+                  .has_value());
+  const Outcome table = RunProgram("tessera", {"devices", "--history", "--plugin-dir", plugin});
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, AllOf(HasSubstr("ml/train"), HasSubstr("Unhealthy"), HasSubstr("Xid79: gone.")));
+  const Outcome json = RunProgram("tessera", {"devices", "--history", "--plugin-dir", plugin, "-o", "json"});
+  EXPECT_EQ(json::ParseJson(json.out)->at("claims").at(0).at("uid"), json::Value("u"));
+  EXPECT_EQ(RunProgram("tessera", {"devices", "--history", "--plugin-dir", plugin, "-o", "slices"}).code, 2);
+}
+
+TEST(DevicesCommand, AHistoryThatCannotBeReadStaysWhereItIs) {
+  const TempDir dir = TempDir::Create("cli-test").value();
+  ASSERT_TRUE(ReplaceFile(dir.path() / "health-history.json", "{").has_value());
+  EXPECT_EQ(RunProgram("tessera", {"devices", "--history", "--plugin-dir", dir.path().string()}).code, 1);
+  EXPECT_TRUE(std::filesystem::exists(dir.path() / "health-history.json"));
+  const Outcome missing = RunProgram("tessera", {"devices", "--history", "--plugin-dir", "/nonexistent"});
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_THAT(missing.err, AllOf(HasSubstr("[NoDirectory]"), HasSubstr("next: ")));
 }
 
 TEST(SimCommand, ChangesWhatTheNextProgramSees) {

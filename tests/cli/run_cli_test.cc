@@ -170,41 +170,5 @@ TEST(Run, ManyAtOnceNeverShareAGpu) {
   EXPECT_TRUE(setup.HoldsNothing());
 }
 
-// Who is root tries it as nobody; everybody else is an ordinary user already.
-TEST(Run, WorksForAnOrdinaryUser) {
-  const RunSetup setup("geforce-rtx-4090");
-  const std::string claim = setup.Write("claim.yaml", ClaimYaml(1));
-  const std::vector<std::string> run{"run",
-                                     "-f",
-                                     claim,
-                                     "--simulate",
-                                     "geforce-rtx-4090",
-                                     "--runtime",
-                                     "none",
-                                     "--",
-                                     "sh",
-                                     "-c",
-                                     "echo $CUDA_VISIBLE_DEVICES; ls \"$XDG_RUNTIME_DIR/tessera\""};
-  const fs::path home = setup.dir() / "user";
-  fs::create_directory(home);
-  const std::string environment = "XDG_RUNTIME_DIR=" + home.string();
-  Outcome result;
-  if (::geteuid() != 0) {
-    result = RunProgram("tessera", run, {environment});
-  } else {
-    ASSERT_EQ(::chown(home.c_str(), 65534, 65534), 0);
-    fs::permissions(setup.dir(), fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
-    std::vector<std::string> arguments{"--reuid=65534", "--regid=65534", "--clear-groups",
-                                       TESSERA_BINARY_DIR "/bin/tessera"};
-    arguments.insert(arguments.end(), run.begin(), run.end());
-    result = RunProgram("/usr/bin/setpriv", arguments, {environment});
-    if (result.err.contains("Permission denied") && result.err.contains("setpriv")) {
-      GTEST_SKIP() << "nobody cannot read the build directory";
-    }
-  }
-  EXPECT_EQ(result.code, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr(setup.Uuids().front()), HasSubstr("simulated-geforce-rtx-4090")));
-}
-
 }  // namespace
 }  // namespace tessera::tests

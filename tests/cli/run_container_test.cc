@@ -1,45 +1,22 @@
 // `tessera run` with container runtimes, where they are installed and may be used: the container sees exactly its GPUs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/text.h"
 #include "tests/cli/run_setup.h"
+#include "tests/cli/runtimes.h"
 
 namespace tessera::tests {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::UnorderedElementsAre;
-
-// Device nodes and mounts are root's, and some machines that run tests do not let even root make them.
-bool MayMakeContainers() {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(::geteuid() == 0 && ::unshare(CLONE_NEWNS) == 0 ? 0 : 1);
-  int status = 1;
-  ::waitpid(child, &status, 0);
-  return status == 0;
-}
-
-bool IsInstalled(const std::string& program) {
-  return fs::exists("/usr/bin/" + program) || fs::exists("/usr/sbin/" + program);
-}
-
-// crun refuses machines that have both versions of control groups; runc takes all.
-bool HasMixedCgroups() { return fs::exists("/sys/fs/cgroup/unified"); }
 
 class RunContainer : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    if (!IsInstalled(GetParam())) GTEST_SKIP() << GetParam() << " is not installed";
-    if (!MayMakeContainers()) GTEST_SKIP() << "containers cannot be made here";
-    if (GetParam() == "crun" && HasMixedCgroups()) GTEST_SKIP() << "crun does not take these control groups";
+    if (const auto why = WhyNot(GetParam())) GTEST_SKIP() << *why;
   }
 };
 
@@ -98,7 +75,7 @@ TEST_P(RunContainer, ThatOutlivesItsRunIsStoppedByTheNext) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Runtimes, RunContainer, ::testing::Values("crun", "runc"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& given) { return given.param; });
 
 }  // namespace
 }  // namespace tessera::tests

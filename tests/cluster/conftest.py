@@ -1,4 +1,4 @@
-"""Fixtures of the cluster tests. `make e2e` brings the cluster up; under plain pytest the first test does."""
+"""Fixtures of the cluster tests. The first test that needs a cluster brings it up."""
 
 from __future__ import annotations
 
@@ -6,37 +6,38 @@ import os
 import re
 import uuid
 from collections.abc import Generator, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness import driver, dump, lifecycle, processes
-from harness.errors import ClusterError
 from harness.kubectl import Kubectl
 from harness.lifecycle import Running
-from harness.places import DIRECTORY, PROFILES, SIMULATOR
+from harness.places import DIRECTORY, E2E, PROFILES, SIMULATOR
 from harness.releases import find_release
 
 _cluster_in_use = pytest.StashKey[Running]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "alone: stops parts of the cluster or needs all its GPUs; runs by itself")
+    config.addinivalue_line("markers", "long: takes up to minutes; starts before the others")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long ones first: no worker is still busy with one when the others have ended."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 @pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest) -> Iterator[Running]:
-    """The one that is up (TESSERA_CLUSTER names its folder), or else one that lives as long as this run of the tests."""
-    directory = Path(os.environ.get("TESSERA_CLUSTER", DIRECTORY))
-    found = processes.find_init(directory) is not None
+    """The one that `make cluster` left up, or one that lives as long as this run; each worker has one of its own."""
+    release, worker = find_release(os.environ.get("K8S", "")), os.environ.get("PYTEST_XDIST_WORKER")
+    directory = E2E / release.minor / worker if worker else DIRECTORY
+    found = worker is None and processes.find_init(directory) is not None
     if found:
         running = lifecycle.attach(directory)
-    elif "PYTEST_XDIST_WORKER" in os.environ:
-        raise ClusterError("workers share a cluster that is already up: run make e2e, or make cluster first")
     else:
-        release, profiles = find_release(os.environ.get("K8S", "")), PROFILES.split()
-        running = lifecycle.up(directory, release, profiles, SIMULATOR, bound=True)
+        running = lifecycle.up(directory, release, PROFILES.split(), SIMULATOR, bound=True)
     request.config.stash[_cluster_in_use] = running
     yield running
     if not found:

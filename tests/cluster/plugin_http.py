@@ -17,6 +17,11 @@ def metrics_of(running: Running, node: Node) -> dict[str, float]:
     return {found["name"]: float(found["value"]) for found in _PLAIN.finditer(_ask(running, node, "metrics"))}
 
 
+def series_of(running: Running, node: Node) -> list[str]:
+    """Every series, with its labels and value."""
+    return [line for line in _ask(running, node, "metrics").splitlines() if not line.startswith("#")]
+
+
 def serves(running: Running, node: Node) -> bool:
     """Whether it is registered with the kubelet and its slices are published. The pod's condition follows later."""
     try:

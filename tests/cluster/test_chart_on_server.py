@@ -81,7 +81,7 @@ def test_applying_it_again_changes_nothing(namespace: Kubectl, applied: list[Obj
     assert namespace("diff", "--server-side", "-f", "-", stdin=as_yaml(applied)) == ""
 
 
-@pytest.mark.alone
+@pytest.mark.long
 def test_what_helm_has_installed_can_be_applied_and_then_differs_in_nothing(installed: Running) -> None:
     """The release under test, its DeviceClasses included, as GitOps would go on with it."""
     given = driver.current_values(installed)

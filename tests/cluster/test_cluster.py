@@ -82,7 +82,7 @@ def test_each_node_has_its_own_gpus(cluster: Running) -> None:
             node.run("test", "-c", f"/dev/nvidia{index}")
 
 
-@pytest.mark.alone
+@pytest.mark.long
 def test_pods_survive_a_kubelet_that_is_killed(cluster: Running, namespace: Kubectl) -> None:
     node = cluster.nodes[0]
     namespace.apply(pod("steady", node=node.name))
@@ -94,7 +94,7 @@ def test_pods_survive_a_kubelet_that_is_killed(cluster: Running, namespace: Kube
     assert after["status"]["containerStatuses"] == before["status"]["containerStatuses"]
 
 
-@pytest.mark.alone
+@pytest.mark.long
 def test_a_reboot_ends_the_containers_and_changes_the_boot_id(cluster: Running, namespace: Kubectl) -> None:
     node = cluster.nodes[-1]
     namespace.apply(pod("restarted", node=node.name, restartPolicy="Always"))
@@ -112,7 +112,7 @@ def test_a_reboot_ends_the_containers_and_changes_the_boot_id(cluster: Running, 
         node.run("test", "-e", "/var/run/cdi/left")
 
 
-@pytest.mark.alone
+@pytest.mark.long
 def test_the_api_server_comes_back_with_what_it_knew(cluster: Running, namespace: Kubectl) -> None:
     namespace("create", "configmap", "kept", "--from-literal=key=value")
     cluster.service("kube-apiserver").stop()

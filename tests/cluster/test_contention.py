@@ -9,7 +9,7 @@ from harness.kubectl import Kubectl, Object
 from harness.lifecycle import Running
 from manifests import claim, claim_template, pod
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.long
 PODS = 24
 # Takes its GPU's name as a lock on the node: making a folder that is there fails.
 USE_ALONE = """

@@ -16,7 +16,7 @@ from manifests import claim, pod
 from neighbours.device_plugin import RESOURCE, DevicePlugin
 from plugin_http import metrics_of
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.long
 TAINT = "gpu.nvidia.com/device-plugin"
 
 

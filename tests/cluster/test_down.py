@@ -14,7 +14,7 @@ from harness.places import SIMULATOR
 from harness.waiting import wait_for
 from manifests import pod
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.long
 SYSCTLS = ("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys")
 
 

@@ -22,7 +22,7 @@ from plugin_http import metrics_of
 from simulator import simulate
 from workloads import start_with_gpu
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.long
 PROMISED = 60
 
 

@@ -16,7 +16,7 @@ from manifests import claim_template, pod
 from simulator import simulate
 from workloads import container_of, start_with_gpu
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.long
 PLUGIN = "/usr/bin/tessera-kubelet-plugin"
 ENDLESS = 10_000  # Pods of a load that outlasts its test …
 MORE = 8  # … and how many of them must do well after all changes.

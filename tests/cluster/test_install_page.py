@@ -60,7 +60,7 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.alone
+@pytest.mark.long
 def test_every_command_of_the_page_does_what_the_page_says(bare: Running, checkout: Path) -> None:
     for node in bare.nodes:
         node.tag_image(TEST_IMAGE, WORKLOAD_IMAGE)

@@ -27,7 +27,7 @@ from neighbours.go_releases import HEAD, RELEASES, GoRelease
 from plugin_http import metrics_of, serves
 from workloads import container_of, restart_containers
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture
@@ -62,6 +62,11 @@ def slice_uids(running: Running, node: Node) -> set[str]:
     return {each["metadata"]["uid"] for each in slices_of(running, node)}
 
 
+def slices_outlive_their_driver(running: Running) -> bool:
+    """For half a minute. Older kubelets delete them as soon as it is gone."""
+    return running.cluster.release.at_least("1.33")
+
+
 def names_on(running: Running, node: Node) -> set[str]:
     return {device["name"] for device in devices_on(running, node.name)}
 
@@ -91,9 +96,11 @@ def test_a_node_is_taken_over_and_given_back(
 
     # Taken over: nobody noticed, and what was published under another name is not offered twice.
     assert containers_of(namespace, list(seen)) == containers
-    assert slice_uids(installed, node) == slices
+    if slices_outlive_their_driver(installed):
+        assert slice_uids(installed, node) == slices
     held = next(device for device in go.devices.values() if device.mig and device.mig["uuid"] in seen["mig"].mig)
-    assert (held.new_name in names_on(installed, node)) == release.profile_in_names
+    offered = wait_for("devices are offered", lambda: names_on(installed, node))
+    assert (held.new_name in offered) == release.profile_in_names
     restart_containers(namespace, node, *seen)
     assert see(namespace, list(seen)) == seen
 
@@ -108,7 +115,7 @@ def test_a_node_is_taken_over_and_given_back(
         assert not back.claims
     assert not back.cdi.claim_file(claims["mig"]).exists()
     assert metrics_of(installed, node)["tessera_journal_claims"] == 0
-    assert held.new_name in names_on(installed, node)
+    wait_for(f"{held.new_name} is offered", lambda: held.new_name in names_on(installed, node))
 
 
 @pytest.fixture
@@ -143,7 +150,7 @@ def test_beside_another_driver_tessera_does_nothing_says_so_and_follows_it(
     installed: Running, namespace: Kubectl, node: Node, compute_domains: Callable[[], object]
 ) -> None:
     before = compute_domains()
-    with GoDriver(installed, node, HEAD) as go:
+    with GoDriver(installed, node, HEAD, resume=False) as go:
         said = wait_for("an Event", lambda: said_about(installed.kubectl, "AnotherDriver", node.name))
         assert str(REGISTRATION) in said[-1]
         wait_for("Tessera is not ready", lambda: not serves(installed, node))
@@ -154,7 +161,8 @@ def test_beside_another_driver_tessera_does_nothing_says_so_and_follows_it(
         assert slice_uids(installed, node) == slices
     wait_for("Tessera serves", lambda: serves(installed, node))
     assert see(namespace, list(seen)) == seen
-    assert slice_uids(installed, node) == slices
+    if slices_outlive_their_driver(installed):
+        assert slice_uids(installed, node) == slices
     assert compute_domains() == before
     namespace.delete("pods", *seen)
     assert not any(go.cdi.claim_file(uid).exists() for uid in go.claims)
@@ -163,7 +171,7 @@ def test_beside_another_driver_tessera_does_nothing_says_so_and_follows_it(
 def test_a_node_with_a_claim_that_cannot_be_undone_is_left_to_the_go_driver(
     installed: Running, namespace: Kubectl, node: Node
 ) -> None:
-    with GoDriver(installed, node, HEAD, mps=True) as go:
+    with GoDriver(installed, node, HEAD, resume=False, mps=True) as go:
         go.publish()
         seen = start(installed, namespace, node, ["gpu"])
     (uid,) = go.claims

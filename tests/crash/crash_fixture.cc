@@ -125,9 +125,19 @@ void CrashFixture::ExpectRefused(const Kubelet::Claim& thief) {
 }
 
 void CrashFixture::ExpectNothingLeft() {
-  const std::vector<std::string> ours{"checkpoint.json", "checkpoint.tessera", "cp.lock",
-                                      "journal",         "journal.lock",       "leases",
-                                      "pu.lock",         "tessera-cdi-hook"};
+  // A file of health that is being written has one name, which the next one to write it takes over.
+  const std::vector<std::string> ours{"checkpoint.json",
+                                      "checkpoint.tessera",
+                                      "cp.lock",
+                                      "health.json",
+                                      "health.json.tmp",
+                                      "health-history.json",
+                                      "journal",
+                                      "journal.lock",
+                                      "health-history.json.tmp",
+                                      "leases",
+                                      "pu.lock",
+                                      "tessera-cdi-hook"};
   EXPECT_THAT(crash_.PluginFiles(), IsSubsetOf(ours));
   EXPECT_THAT(crash_.Recorded(), IsEmpty());
   const auto text = ReadFile(node().plugin_dir() / "checkpoint.json");

@@ -116,7 +116,7 @@ TEST(Claims, AreRebuiltFromTheirFilesBeforeAnythingIsServed) {
 
 TEST(Claims, SeveralInOneCallAreAnsweredEach) {
   Node node;
-  const auto plugin = node.StartReady();
+  const auto plugin = node.StartReady({"--permanent-errors=kep5322"});
   const auto good = node.MakeClaim("good", {"gpu-0"});
   const auto bad = node.MakeClaim("bad", {"gpu-77"});
   const auto both = node.kubelet().Prepare(kDriver, {good, bad});
@@ -202,7 +202,7 @@ TEST(Claims, FirstAvailableAdminAccessSharesAndOtherDrivers) {
 
 TEST(Claims, OpaqueConfigsAreServedOrRefusedClearly) {
   Node node;
-  const auto plugin = node.StartReady();
+  const auto plugin = node.StartReady({"--permanent-errors=kep5322"});
   const auto config = [](std::string_view rest) {
     return json::ParseYaml(Format("{{apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig{}}}", rest))
         .value()

@@ -2,7 +2,7 @@
 //
 // Every group, version and resource is served in the same way; only resource.k8s.io has versions that can be switched
 // off, and shapes that differ between them. Not done: validation, defaults (but a taint's timeAdded), canonical
-// quantities, label selectors, managedFields (server-side apply is a merge that may create), events.k8s.io as another
+// quantities, label selectors, managedFields (server-side apply is a merge that may create, but for status.devices: apply.h), events.k8s.io as another
 // view of the core group's events.
 #pragma once
 
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "json/value.h"
+#include "tests/standin/apply.h"
 #include "tests/standin/http.h"
 #include "tests/standin/store.h"
 #include "tests/standin/target.h"
@@ -75,7 +76,8 @@ class Api {
   void RunHook(const Target& target, json::Object& object, std::vector<Field>& headers) const;
 
   Store& store_;
-  std::mutex writes_;  // Held over each read-check-write.
+  std::mutex writes_;       // Held over each read-check-write.
+  AppliedDevices applied_;  // Under writes_.
 
   mutable std::mutex mutex_;  // Guards what can be set.
   std::vector<std::string> versions_{"v1"};

@@ -229,6 +229,38 @@ TEST_F(ApiServerTest, ApplyCreatesWhatIsAbsent) {
   EXPECT_EQ(client.Do("PATCH", At("a") + "?fieldManager=t", Slice("a", "node-a", 2), kApply).status, 200);
 }
 
+TEST_F(ApiServerTest, AnAppliersEntriesLeaveThoseOfOthersAlone) {
+  RawClient client(*server);
+  constexpr std::string_view kApply = "application/apply-patch+yaml";
+  server->MakeClaim({.name = "a",
+                     .devices = {{.pool = "n", .device = "gpu-0"},
+                                 {.pool = "n", .device = "gpu-1"},
+                                 {.driver = "net.example.com", .pool = "n", .device = "eth0"}}});
+  const std::string claim = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/a/status?fieldManager=";
+  const auto entry = [](std::string_view driver, std::string_view device, int data = 1) {
+    return json::Value{{"driver", driver}, {"pool", "n"}, {"device", device}, {"data", {{"x", data}}}};
+  };
+  const auto apply = [&](std::string_view manager, json::Array entries) {
+    return client.Do("PATCH", claim + std::string(manager),
+                     json::Object{{"status", json::Object{{"devices", std::move(entries)}}}}, kApply);
+  };
+  const auto devices = [](const auto& answer) {
+    std::vector<std::string> names;
+    const json::Value object = answer.json();
+    for (const json::Value& device : object.at("status").at("devices").as_array()) {
+      names.push_back(std::string(device.at("device").as_string()));
+    }
+    return names;
+  };
+  apply("net", {entry("net.example.com", "eth0")});
+  EXPECT_THAT(devices(apply("gpu", {entry("gpu.nvidia.com", "gpu-0"), entry("gpu.nvidia.com", "gpu-1")})),
+              ElementsAre("eth0", "gpu-0", "gpu-1"));
+  const auto last = apply("gpu", {entry("gpu.nvidia.com", "gpu-1", 2)});
+  EXPECT_THAT(devices(last), ElementsAre("eth0", "gpu-1")) << "what a manager does not name any more goes";
+  EXPECT_EQ(last.json().at("status").at("devices").at(1).at("data").at("x"), 2);
+  EXPECT_EQ(apply("gpu", {entry("gpu.nvidia.com", "gpu-7")}).status, 422) << "it is not allocated";
+}
+
 TEST_F(ApiServerTest, ListsAndDeletesByField) {
   RawClient client(*server);
   for (const std::string_view name : {"a1", "a2"}) client.Do("POST", kSlices, Slice(name));

@@ -197,8 +197,13 @@ Answer Api::Patch(const Target& target, const Request& request, Caller caller) {
   json::Object merged = target.key.group == kResourceGroup
                             ? FromStored(target.key.resource, target.version, old->value).as_object()
                             : old->value.as_object();
+  const json::Object before = merged;
   Merge(merged, *patch);
   if (auto refusal = CheckType(target, merged)) return *refusal;
+  if (apply && target.key.resource == "resourceclaims" && target.subresource == "status") {
+    const std::string manager(request.parameter("fieldManager"));
+    if (auto refusal = applied_.Apply(target.key, manager, before, *patch, merged)) return *refusal;
+  }
   return Update(target, old, std::move(merged), caller);
 }
 

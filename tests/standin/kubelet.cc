@@ -33,7 +33,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-constexpr seconds kDialTimeout{10}, kGetInfoTimeout{1}, kNotifyTimeout{5};
+constexpr seconds kGetInfoTimeout{1}, kNotifyTimeout{5};
 constexpr milliseconds kMaxRetry{122'000};
 constexpr seconds kDefaultLease{30};
 
@@ -435,7 +435,7 @@ class Kubelet::Impl {
   // Whether the socket now counts as registered; otherwise it is tried again.
   bool Register(const fs::path& socket) {
     const auto channel = Dial(socket.native(), true);
-    if (!channel->WaitForConnected(In(kDialTimeout))) return Fail(socket, "dial failed at socket");
+    if (!channel->WaitForConnected(In(options_.dial_timeout))) return Fail(socket, "dial failed at socket");
     pluginregistration::Registration::Stub stub(channel);
     grpc::ClientContext context;
     context.set_deadline(In(kGetInfoTimeout));

@@ -29,6 +29,7 @@ class Kubelet {
     bool watch_health = true;
     std::optional<std::filesystem::path> pod_resources = {};  // Where to serve PodResources.
     std::chrono::milliseconds tick{20};                       // 1 s in a real one.
+    std::chrono::milliseconds dial_timeout{1'000};            // A socket that nobody serves, one at a time. 10 s.
     std::chrono::milliseconds retry{50};                      // After a failed registration, doubling. 500 ms.
     std::chrono::milliseconds health_restart{100};            // After a stream's end. 5 s.
     std::chrono::milliseconds wipe_grace{30'000};             // Without a connected instance, before on_wipe.

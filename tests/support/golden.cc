@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -22,6 +23,15 @@ std::string FirstDifference(std::string_view actual, std::string_view expected) 
   return "no line differs";
 }
 
+std::optional<std::string> Between(const std::string& page, std::string_view name, const std::string& table) {
+  const auto begin = Cut(page, Format("<!-- {}: begin", name));
+  const auto marker = begin ? Cut(begin->second, "-->\n") : std::nullopt;
+  const std::string end = Format("<!-- {}: end -->", name);
+  const auto rest = marker ? Cut(marker->second, end) : std::nullopt;
+  if (!rest) return std::nullopt;
+  return Format("{}<!-- {}: begin{}-->\n\n{}\n{}{}", begin->first, name, marker->first, table, end, rest->second);
+}
+
 }  // namespace
 
 testing::AssertionResult MatchesGolden(std::string_view actual, const std::string& name) {
@@ -37,6 +47,22 @@ testing::AssertionResult MatchesGolden(std::string_view actual, const std::strin
   if (*expected == actual) return testing::AssertionSuccess();
   return testing::AssertionFailure() << path << " differs at " << FirstDifference(actual, *expected)
                                      << "\nUPDATE_GOLDEN=1 rewrites it.";
+}
+
+testing::AssertionResult PageShows(const std::string& page, std::string_view name, const std::string& table) {
+  const std::filesystem::path path = std::filesystem::path(TESSERA_SOURCE_DIR) / page;
+  const auto text = ReadFile(path);
+  if (!text.has_value()) return testing::AssertionFailure() << text.error().message();
+  const auto wanted = Between(*text, name, table);
+  if (!wanted) return testing::AssertionFailure() << page << " has no markers for " << name;
+  if (*wanted == *text) return testing::AssertionSuccess();
+  if (std::getenv("UPDATE_GOLDEN") == nullptr) {
+    return testing::AssertionFailure() << page << " differs at " << FirstDifference(*wanted, *text)
+                                       << "\nUPDATE_GOLDEN=1 rewrites it.";
+  }
+  const auto written = ReplaceFile(path, *wanted);
+  if (!written.has_value()) return testing::AssertionFailure() << written.error().message();
+  return testing::AssertionSuccess();
 }
 
 }  // namespace tessera::tests

@@ -12,4 +12,8 @@ namespace tessera::tests {
 // rewritten instead; review the change as a diff.
 testing::AssertionResult MatchesGolden(std::string_view actual, const std::string& name);
 
+// Whether the page, such as "docs/health.md", has `table` between its markers "<!-- name: begin … -->" and
+// "<!-- name: end -->". UPDATE_GOLDEN=1 puts it there.
+testing::AssertionResult PageShows(const std::string& page, std::string_view name, const std::string& table);
+
 }  // namespace tessera::tests

@@ -58,17 +58,20 @@ bool Program::Reap(bool wait) {
 
 bool Program::Ended() { return Reap(false); }
 
-std::string Program::WaitForLine() {
+std::optional<std::string> Program::LineOrEnd() {
   for (;;) {
     const bool ended = Ended();
     const std::string out = ReadFile(out_).value();
     if (const auto end = out.find('\n'); end != std::string::npos) return out.substr(0, end);
-    if (ended) {
-      ADD_FAILURE() << "it ended: " << ReadFile(err_).value();
-      return {};
-    }
+    if (ended) return std::nullopt;
     std::this_thread::sleep_for(kLook);
   }
+}
+
+std::string Program::WaitForLine() {
+  const auto line = LineOrEnd();
+  if (!line) ADD_FAILURE() << "it ended: " << ReadFile(err_).value();
+  return line.value_or("");
 }
 
 Outcome Program::Wait() {

@@ -28,7 +28,9 @@ class Program {
 
   pid_t pid() const { return pid_; }
   void Signal(int signal) const;
-  // Until it prints a line; the line. Fails the test when it ends before.
+  // Until it prints a line, or ends without one.
+  std::optional<std::string> LineOrEnd();
+  // The line. Fails the test when it ends before.
   std::string WaitForLine();
   bool Ended();    // Without waiting.
   Outcome Wait();  // Until it ended.

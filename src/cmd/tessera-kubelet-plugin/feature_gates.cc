@@ -19,7 +19,7 @@ constexpr std::array kGates{
     Gate{"IMEXDaemonsWithDNSNames", true},  // ComputeDomains: another program's.
     Gate{"PassthroughSupport", false},
     Gate{"DynamicMIG", false},
-    Gate{"NVMLDeviceHealthCheck", false},
+    Gate{"NVMLDeviceHealthCheck", true},
     Gate{"ComputeDomainCliques", true},
     Gate{"CrashOnNVLinkFabricErrors", true},
     Gate{"DeviceMetadata", false},

@@ -7,6 +7,7 @@
 #include "base/version.h"
 #include "cmd/tessera-kubelet-plugin/feature_gates.h"
 #include "device/slices.h"
+#include "health/terms.h"
 
 namespace tessera::cmd {
 namespace {
@@ -27,11 +28,12 @@ struct Raw {
   std::string image_name, image_pull_secrets, image_pull_policy, service_account_name;
   std::string registry = "/var/lib/kubelet/plugins_registry", plugins = "/var/lib/kubelet/plugins", pod_resources;
   int healthcheck_port = -1;
-  std::string xids_to_ignore;
+  std::string health_policy, health_verdicts, health_period = "5s", health_lease, xids_to_ignore;
   std::string http_endpoint, metrics_path = "/metrics";
   std::string consumable_shares = "disabled";
   std::string exclude_devices;
-  bool keep_go_checkpoint = true, permanent_errors = true;
+  bool keep_go_checkpoint = true;
+  std::string permanent_errors = "off";
   int verbosity = 0;
   std::string logging_format = "text", vmodule;
 };
@@ -92,10 +94,28 @@ void AddServing(CLI::App& app, Raw& raw) {
   Add(app, "--keep-go-checkpoint", "KEEP_GO_CHECKPOINT", raw.keep_go_checkpoint,
       "Keep a checkpoint.json that the Go driver can go on from");
   Add(app, "--permanent-errors", "PERMANENT_ERRORS", raw.permanent_errors,
-      "Tell the kubelet which errors are permanent (KEP-5322)");
+      "Tell the kubelet which errors are permanent: off, or kep5322 for its proposed field")
+      ->check(CLI::IsMember({"off", "kep5322"}));
   Add(app, "-v,--v", "LOG_VERBOSITY", raw.verbosity, "Log verbosity, as in Kubernetes")->check(CLI::Range(0, 10));
   Add(app, "--logging-format", "LOGGING_FORMAT", raw.logging_format, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
+}
+
+void AddHealth(CLI::App& app, Raw& raw) {
+  Add(app, "--health-policy-file", "HEALTH_POLICY_FILE", raw.health_policy,
+      "What is done about each fault of a GPU; default: as docs/health.md has it")
+      ->type_name("FILE");
+  Add(app, "--health-verdicts-dir", "HEALTH_VERDICTS_DIR", raw.health_verdicts,
+      "Where others put verdicts on devices, one file each; default: none are read")
+      ->type_name("DIR");
+  Add(app, "--health-period", "HEALTH_PERIOD", raw.health_period, "Between two readings of counters and states")
+      ->type_name("SPAN");
+  Add(app, "--health-lease", "HEALTH_LEASE", raw.health_lease,
+      "How long the kubelet believes a report; default: the policy's, 30s")
+      ->type_name("SPAN");
+  Add(app, "--additional-xids-to-ignore", "ADDITIONAL_XIDS_TO_IGNORE", raw.xids_to_ignore,
+      "Xids that say nothing of a GPU's health, as the Go driver's: 13,31")
+      ->type_name("LIST");
 }
 
 // Accepted so that the Go driver's deployments start unchanged; they concern what this version does not do.
@@ -105,7 +125,6 @@ void AddUnused(CLI::App& app, Raw& raw) {
   Add(app, "--image-pull-secrets", "IMAGE_PULL_SECRETS", raw.image_pull_secrets, "Not used yet");
   Add(app, "--image-pull-policy", "IMAGE_PULL_POLICY", raw.image_pull_policy, "Not used yet");
   Add(app, "--service-account-name", "SERVICE_ACCOUNT_NAME", raw.service_account_name, "Not used yet");
-  Add(app, "--additional-xids-to-ignore", "ADDITIONAL_XIDS_TO_IGNORE", raw.xids_to_ignore, "Not used yet");
   Add(app, "--consumable-shares", "CONSUMABLE_SHARES", raw.consumable_shares, "Only \"disabled\" is served yet");
   Add(app, "--vmodule", "VMODULE", raw.vmodule, "Not used");
 }
@@ -166,6 +185,28 @@ Result<void> Check(const Raw& raw) {
   return {};
 }
 
+Result<std::chrono::seconds> ParseSpan(std::string_view flag, std::string_view text, std::chrono::seconds from,
+                                       std::chrono::seconds to) {
+  health::Span span;
+  if (health::FromText(text, span) && span.value >= from && span.value <= to) return span.value;
+  return BadConfig("BadFlag",
+                   Format("{}: {} is no time from {} to {}", flag, Quote(text), ToText(health::Span{from}),
+                          ToText(health::Span{to})),
+                   "write it as 5s, 2m or 1h");
+}
+
+Result<void> FinishHealth(const Raw& raw, driver::AgentOptions& agent) {
+  using std::chrono::seconds;
+  TESSERA_ASSIGN(agent.health_period, ParseSpan("--health-period", raw.health_period, seconds(1), seconds(60)));
+  if (!raw.health_lease.empty()) {
+    TESSERA_ASSIGN(agent.health.lease, ParseSpan("--health-lease", raw.health_lease, seconds(3), seconds(3600)));
+  }
+  agent.health.policy = raw.health_policy;
+  agent.health.verdicts = raw.health_verdicts;
+  agent.health.ignored_xids = raw.xids_to_ignore;
+  return {};
+}
+
 Result<Flags> Finish(const Raw& raw) {
   TESSERA_TRY(Check(raw));
   Flags flags;
@@ -196,7 +237,8 @@ Result<Flags> Finish(const Raw& raw) {
   agent.metrics_path = raw.metrics_path;
   if (raw.healthcheck_port >= 0) agent.healthcheck_port = static_cast<std::uint16_t>(raw.healthcheck_port);
   agent.keep_go_checkpoint = raw.keep_go_checkpoint;
-  agent.permanent_error_field = raw.permanent_errors;
+  agent.kep5322 = raw.permanent_errors == "kep5322";
+  TESSERA_TRY(FinishHealth(raw, agent));
   return flags;
 }
 
@@ -210,6 +252,7 @@ Result<Flags> ParseFlags(int argc, const char* const* argv) {
   AddKubernetes(app, raw);
   AddPlaces(app, raw);
   AddServing(app, raw);
+  AddHealth(app, raw);
   AddUnused(app, raw);
   std::vector<std::string> arguments;  // The library wants them last to first.
   for (int i = argc - 1; i > 0; --i) arguments.push_back(Normalise(argv[i]));

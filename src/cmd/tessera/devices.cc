@@ -6,15 +6,22 @@
 #include <filesystem>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "cmd/tessera/exit_codes.h"
 #include "device/inventory.h"
+#include "health/state_file.h"
+#include "inspect/device_health.h"
+#include "inspect/history_view.h"
 #include "inspect/simulated_root.h"
+#include "journal/journal.h"
 #include "json/decode.h"
 #include "nvml/hosted_library.h"
 #include "nvml/vet.h"
 
 namespace tessera::cmd {
 namespace {
+
+constexpr const char* kPluginDir = "/var/lib/kubelet/plugins/gpu.nvidia.com";
 
 Result<device::Recording> ReadMachine(const DevicesOptions& options) {
   nvml::HostOptions host;
@@ -72,9 +79,39 @@ Result<device::Recording> Read(DevicesOptions& options) {
   return ReadMachine(options);
 }
 
+Result<health::History> ReadPast(const std::filesystem::path& directory) {
+  if (std::error_code error; !std::filesystem::is_directory(directory, error)) {
+    return BadConfig("NoDirectory", directory.string() + " is no directory",
+                     "run it on a node with the kubelet plugin, or say with --plugin-dir where its directory is");
+  }
+  return health::ReadHistory(directory / health::kHistoryFile);
+}
+
+// What the plugin knows. That it cannot be read is said, and does not keep the rest from being shown.
+std::vector<health::DeviceHealth> ReadHealth(const DevicesOptions& options, const device::Snapshot& snapshot) {
+  const bool is_this_machine = options.simulate.empty() && options.replay.empty();
+  if (!is_this_machine && !options.plugin_dir) return {};
+  auto health =
+      inspect::ReadDeviceHealth({.plugin_dir = options.plugin_dir.value_or(kPluginDir),
+                                 .verdicts = options.verdicts_dir,
+                                 .boot_id = journal::BootId()},
+                                snapshot, {std::chrono::system_clock::now(), std::chrono::steady_clock::now()});
+  if (health.has_value()) return *std::move(health);
+  log::Failure(health.error(), "What the kubelet plugin found is not shown");
+  return {};
+}
+
+int ShowHistory(const DevicesOptions& options) {
+  const auto history = ReadPast(options.plugin_dir.value_or(kPluginDir));
+  if (!history.has_value()) return Fail(history.error());
+  const auto written = WriteAll(fileno(stdout), inspect::RenderHistory(*history, options.view));
+  return written.has_value() ? kExitFine : Fail(written.error());
+}
+
 }  // namespace
 
 int RunDevices(DevicesOptions options) {
+  if (options.history) return ShowHistory(options);
   const auto recording = Read(options);
   if (!recording.has_value()) return Fail(recording.error());
   if (!options.record.empty()) {
@@ -82,7 +119,7 @@ int RunDevices(DevicesOptions options) {
     if (!written.has_value()) return Fail(written.error());
   }
   const device::Snapshot snapshot = device::MakeSnapshot(recording->nvml, recording->pci);
-  const std::string text = inspect::RenderDevices(snapshot, options.view);
+  const std::string text = inspect::RenderDevices(snapshot, options.view, ReadHealth(options, snapshot));
   if (const auto written = WriteAll(fileno(stdout), text); !written.has_value()) return Fail(written.error());
   return inspect::HasUnreadableDevices(snapshot) ? kExitPartial : kExitFine;
 }

@@ -1,6 +1,7 @@
 // cmd/tessera/devices.h: `tessera devices`.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "inspect/devices_view.h"
@@ -14,6 +15,10 @@ struct DevicesOptions {
   std::string simulate;        // A profile; empty: the real machine.
   std::string record, replay;  // Files; empty: neither.
   int timeout_seconds = 60;
+  bool history = false;  // How the devices of finished claims were, instead of those that are there.
+  // The kubelet plugin's own directory. Not looked at for a machine that is not this one, unless it is named.
+  std::optional<std::string> plugin_dir;
+  std::string verdicts_dir;  // The plugin's --health-verdicts-dir; empty: none.
 };
 
 // Runs the command and returns its exit code.

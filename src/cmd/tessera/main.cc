@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 
@@ -24,6 +25,7 @@ constexpr const char* kDevicesExamples = R"(Examples:
   tessera devices --driver-root /run/nvidia/driver
   tessera devices --simulate dgx-h100          a simulated machine (tessera-sim profiles lists them)
   tessera devices --record machine.json        everything that was read, for a bug report
+  tessera devices --history                    how the devices of finished claims were when these ended
 
 Exit codes: 0 fine, 1 no driver or another problem, 2 usage, 4 some device could not be read.)";
 
@@ -77,6 +79,17 @@ void AddDevices(CLI::App& app, DevicesOptions& options) {
       ->excludes(root)
       ->excludes(sysfs)
       ->excludes(simulate);
+  CLI::Option* history =
+      devices->add_flag("--history", options.history, "Show how the devices of finished claims were instead");
+  history->excludes(root)->excludes(sysfs)->excludes(simulate);
+  devices
+      ->add_option(
+          "--plugin-dir", options.plugin_dir,
+          "The kubelet plugin's directory: health, --history; default: /var/lib/kubelet/plugins/gpu.nvidia.com")
+      ->type_name("DIR");
+  devices->add_option("--verdicts-dir", options.verdicts_dir, "Its --health-verdicts-dir, where it has one")
+      ->type_name("DIR")
+      ->excludes(history);
 }
 
 CLI::App* AddRun(CLI::App& app, RunOptions& options) {
@@ -153,6 +166,10 @@ int Main(int argc, char** argv) {
   if (run_command->parsed()) {
     run.node_name = DefaultNodeName();
     return RunRun(std::move(run));
+  }
+  if (devices.history && devices.view.format == inspect::DevicesFormat::kSlices) {
+    std::fputs("tessera: --history has no -o slices\n", stderr);
+    return kExitUsage;
   }
   if (devices.view.node_name.empty()) devices.view.node_name = DefaultNodeName();
   devices.view.color = ::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;

@@ -7,12 +7,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "cmd/tessera/exit_codes.h"
+#include "cmd/tessera/refusal.h"
+#include "inspect/device_health.h"
 #include "inspect/simulated_root.h"
+#include "journal/journal.h"
 #include "local/child.h"
 #include "local/host_bundle.h"
 #include "local/podman_flags.h"
@@ -68,6 +71,16 @@ Result<std::vector<cdi::Spec>> SimulatorSpecs(const fs::path& root) {
   return std::vector{std::move(spec)};
 }
 
+// What the plugin knows of its GPUs, where there is one. Health that cannot be read is no reason to give nobody a GPU.
+std::vector<health::DeviceHealth> ReadHealth(const fs::path& plugin_dir, const device::Snapshot& snapshot) {
+  auto health =
+      inspect::ReadDeviceHealth({.plugin_dir = plugin_dir, .verdicts = {}, .boot_id = journal::BootId()}, snapshot,
+                                {std::chrono::system_clock::now(), std::chrono::steady_clock::now()});
+  if (health) return *std::move(health);
+  log::Failure(health.error(), "What the kubelet plugin found is not known");
+  return {};
+}
+
 Result<local::Session::Options> SessionOptions(const RunOptions& options) {
   local::Session::Options session{.node_name = options.node_name,
                                   .patience = std::chrono::seconds(options.timeout_seconds)};
@@ -78,9 +91,14 @@ Result<local::Session::Options> SessionOptions(const RunOptions& options) {
                                                     .state = options.state_dir,
                                                     .cdi = options.cdi_dir}));
   if (options.simulate.empty()) session.machine_leases = options.machine_leases;
+  session.health = [state = session.places.state](const device::Snapshot& snapshot) {
+    return ReadHealth(state, snapshot);
+  };
+  const bool specs_are_public = !options.cdi_dir.empty() || local::IsForAllRuntimes(session.places.cdi);
   TESSERA_ASSIGN(session.runtime, local::ChooseRuntime({.wanted = options.runtime,
                                                         .has_image = !options.image.empty(),
-                                                        .unified_cgroups = HasUnifiedCgroups()},
+                                                        .unified_cgroups = HasUnifiedCgroups(),
+                                                        .specs_are_public = specs_are_public},
                                                        local::FindProgram));
   if (options.driver_root.empty()) {
     session.driver_roots = {{"/", "/"}, {"/run/nvidia/driver", "/run/nvidia/driver"}};
@@ -151,7 +169,7 @@ Result<local::Command> ImageCommand(const RunOptions& options, const local::Sess
                       .image = options.image,
                       .command = options.command,
                       .has_terminal = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1};
-  if (runtime == local::Runtime::kPodman && ::geteuid() != 0) {
+  if (runtime == local::Runtime::kPodman && !session.AllRuntimesFindSpecs()) {
     TESSERA_ASSIGN(const auto specs, session.Specs());
     TESSERA_ASSIGN(run.flags, local::PodmanFlags(specs, session.scratch() / "hooks"));
   } else {
@@ -169,30 +187,6 @@ Result<local::Command> MakeCommand(const RunOptions& options, const local::Sessi
   return BundleCommand(options, session, runtime);
 }
 
-// Why a device does not serve a request, in words; nothing when it could.
-std::string ReasonOf(const alloc::DeviceVerdict& verdict, const local::Refusal& refusal) {
-  if (verdict.obstacle == alloc::Obstacle::kNone) return {};
-  const auto holder = refusal.holders.find(verdict.device);
-  if (verdict.obstacle == alloc::Obstacle::kHeld && holder != refusal.holders.end()) return "held by " + holder->second;
-  return verdict.detail;
-}
-
-void PrintRefusal(const local::Refusal& refusal) {
-  std::string text = Format("tessera: the claim does not fit on this machine: {}\n", refusal.reason);
-  for (const alloc::RequestVerdict& request : refusal.explanation.requests) {
-    std::map<std::string, std::vector<std::string>> devices;  // By reason.
-    for (const alloc::DeviceVerdict& verdict : request.devices) {
-      devices[ReasonOf(verdict, refusal)].push_back(verdict.device);
-    }
-    text += Format("  claim {}, request {}: {} of {} devices could serve\n", api::ToText(request.claim),
-                   request.request, devices[""].size(), request.devices.size());
-    for (const auto& [reason, names] : devices) {
-      if (!reason.empty()) text += Format("    {}: {}\n", Join(names, ", "), reason);
-    }
-  }
-  (void)WriteAll(STDERR_FILENO, text);  // There is nowhere else to say it.
-}
-
 // From here on a signal ends the command, and us after it.
 int RunClaimed(const RunOptions& options, const Wanted& wanted, const local::SignalHold& signals) {
   auto session_options = SessionOptions(options);
@@ -203,7 +197,7 @@ int RunClaimed(const RunOptions& options, const Wanted& wanted, const local::Sig
   const auto refusal = (*session)->Acquire(wanted.claims, wanted.classes);
   if (!refusal) return FailOurs(refusal.error());
   if (*refusal) {
-    PrintRefusal(**refusal);
+    (void)WriteAll(STDERR_FILENO, ToText(**refusal));  // There is nowhere else to say it.
     return kExitOurs;
   }
   if (const auto signal = signals.Pending()) return 128 + *signal;

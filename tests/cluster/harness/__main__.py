@@ -7,14 +7,16 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
-from harness import lifecycle, programs
+from harness import lifecycle, processes, programs
 from harness.errors import ClusterError
-from harness.places import DIRECTORY, PROFILES, SIMULATOR, TOP
-from harness.releases import find_release
+from harness.places import DIRECTORY, E2E, PROFILES, SIMULATOR, TOP
+from harness.releases import Release, find_release
 
-_NONE_COLLECTED = 5  # pytest: no test was chosen.
+_CLUSTERS = 3  # Side by side; most tests wait. With four, test_down.py comes near fs.inotify.max_user_instances.
 
 
 def main() -> int:
@@ -29,7 +31,8 @@ def main() -> int:
 
 def _up(arguments: argparse.Namespace) -> int:
     start = time.monotonic()
-    running = _bring_up(arguments, bound=False)
+    release, profiles = find_release(arguments.k8s), arguments.profiles.split()
+    running = lifecycle.up(arguments.dir, release, profiles, SIMULATOR, bound=False)
     names = ", ".join(f"{node.name} ({node.spec.profile})" for node in running.nodes)
     print(f"Kubernetes {running.cluster.version} is up after {time.monotonic() - start:.0f} s: {names}")
     print(f"  export KUBECONFIG={running.cluster.kubeconfig} PATH={running.cluster.kubernetes}:$PATH")
@@ -39,14 +42,23 @@ def _up(arguments: argparse.Namespace) -> int:
 
 
 def _down(arguments: argparse.Namespace) -> int:
-    lifecycle.down(arguments.dir)
+    """Also what killed runs of the tests have left; clusters of a run that goes on end with it."""
+    left = [directory for directory in E2E.glob("*/*") if processes.find_init(directory) is None]
+    _take_down([arguments.dir, *left])
     print("nothing is left: no process, mount, network or cgroup")
     return 0
 
 
+def _take_down(directories: Iterable[Path]) -> None:
+    """Each, whatever becomes of the others."""
+    with ExitStack() as stack:
+        for directory in directories:
+            stack.callback(lifecycle.down, directory)
+
+
 def _build(arguments: argparse.Namespace) -> int:
-    for recipe in (programs.kubernetes(find_release(arguments.k8s)), programs.RUNTIME, programs.HELM):
-        print(programs.ensure(recipe))
+    for folder in _ensure_programs(find_release(arguments.k8s)):
+        print(folder)
     return 0
 
 
@@ -65,28 +77,20 @@ def _enter(arguments: argparse.Namespace) -> int:
 
 
 def _e2e(arguments: argparse.Namespace) -> int:
-    """Up, tests, down. Tests find the cluster through the environment, so that workers share it."""
-    programs.ensure(programs.HELM)
-    running = _bring_up(arguments, bound=True)
+    """Each worker of pytest has a cluster of its own, so tests may do with it what they like. See conftest.py."""
+    release = find_release(arguments.k8s)
+    _ensure_programs(release)
+    workers = [f"--numprocesses={_CLUSTERS}", "--dist=loadgroup"]  # Without groups: a test at a time.
+    pytest = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *workers, *arguments.pytest, str(TOP / "tests/cluster")]
+    bound = ["setpriv", "--pdeathsig", "KILL"]  # Killing this process ends all: workers end without pytest, clusters with them.
     try:
-        env = {**os.environ, "TESSERA_CLUSTER": str(running.cluster.dir)}
-        together = _pytest(["--numprocesses=4", "-m", "not alone", *arguments.pytest], env)
-        alone = _pytest(["-m", "alone", *arguments.pytest], env)
+        return subprocess.run([*bound, *pytest], env={**os.environ, "K8S": release.version}, check=False).returncode
     finally:
-        lifecycle.down(arguments.dir)
-    if together == alone == _NONE_COLLECTED:
-        raise ClusterError("no test matches")
-    return max(code for code in (together, alone) if code != _NONE_COLLECTED)
+        _take_down((E2E / release.minor).glob("*"))
 
 
-def _pytest(options: list[str], env: dict[str, str]) -> int:
-    argv = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, str(TOP / "tests/cluster")]
-    return subprocess.run(argv, env=env, check=False).returncode
-
-
-def _bring_up(arguments: argparse.Namespace, *, bound: bool) -> lifecycle.Running:
-    release, profiles = find_release(arguments.k8s), arguments.profiles.split()
-    return lifecycle.up(arguments.dir, release, profiles, SIMULATOR, bound=bound)
+def _ensure_programs(release: Release) -> list[Path]:
+    return [programs.ensure(recipe) for recipe in (programs.kubernetes(release), programs.RUNTIME, programs.HELM)]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -99,11 +103,11 @@ def _parser() -> argparse.ArgumentParser:
         sub.set_defaults(run=run)
         return sub
 
-    for sub in (command("up", _up), command("e2e", _e2e), command("build", _build)):
+    up, e2e, build = command("up", _up), command("e2e", _e2e), command("build", _build)
+    for sub in (up, e2e, build):
         sub.add_argument("--k8s", default="", help="Kubernetes release, such as 1.34; default: the newest")
-        sub.add_argument("--profiles", default=PROFILES, help="one machine of tessera-sim a node")
-        if sub.prog.endswith("e2e"):
-            sub.add_argument("pytest", nargs="*", help="options of pytest, after --")
+    up.add_argument("--profiles", default=PROFILES, help="one machine of tessera-sim a node")
+    e2e.add_argument("pytest", nargs="*", help="options of pytest, after --")
     command("down", _down)
     command("helm", _helm)
     enter = command("enter", _enter)

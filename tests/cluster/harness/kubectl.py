@@ -27,7 +27,8 @@ class Kubectl:
     namespace: str = "default"
 
     def __call__(self, *words: str, stdin: str | None = None, timeout: float = 120) -> str:
-        argv = [str(self.program), f"--namespace={self.namespace}", *words]
+        cache = f"--cache-dir={self.kubeconfig.parent / 'kubectl'}"  # Of what the server can do: dies with the cluster.
+        argv = [str(self.program), cache, f"--namespace={self.namespace}", *words]
         return run(argv, stdin=stdin, env={**os.environ, "KUBECONFIG": str(self.kubeconfig)}, timeout=timeout)
 
     def in_namespace(self, namespace: str) -> Kubectl:

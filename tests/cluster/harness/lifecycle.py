@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import cgroups, control, gpus, image, leftovers, node_disk, pki, processes, programs
+from harness import cgroups, control, gpus, image, inotify, leftovers, node_disk, pki, processes, programs
 from harness.errors import ClusterError
 from harness.kubectl import Kubectl, condition
 from harness.layout import Cluster, NodeSpec, load
@@ -78,6 +78,7 @@ def up(directory: Path, release: Release, profiles: Sequence[str], simulator: Pa
     if processes.find_init(directory) is not None:
         raise ClusterError(f"a cluster is up in {directory}; make cluster-down ends it")
     kubernetes, runtime = programs.ensure(programs.kubernetes(release)), programs.ensure(programs.RUNTIME)
+    inotify.require(len(profiles))
     down(directory)
     directory.mkdir(parents=True, exist_ok=True)
     for name in _KEPT:

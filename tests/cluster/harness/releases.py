@@ -36,12 +36,13 @@ class Release:
         return flags
 
 
-# Releases of which the Go module proxy has every module. Until 1.34, DRA was a beta that is off as shipped.
+# Releases of which the Go module proxy has every module. Until 1.34, DRA was a beta that is off as shipped. 1.34 has its
+# alpha gates for the health of devices on, 1.35 has them off as shipped: both must work.
 _DRA = ("DynamicResourceAllocation=true",)
 RELEASES: Sequence[Release] = (
     Release("1.32.2", _DRA, ("resource.k8s.io/v1beta1=true",)),
     Release("1.33.13", _DRA, ("resource.k8s.io/v1beta1=true", "resource.k8s.io/v1beta2=true")),
-    Release("1.34.10"),
+    Release("1.34.10", ("DRADeviceTaints=true", "ResourceHealthStatus=true"), ("resource.k8s.io/v1alpha3=true",)),
     Release("1.35.8"),
     Release("1.36.4"),
     Release("1.37.1"),

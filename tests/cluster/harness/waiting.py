@@ -9,12 +9,12 @@ from typing import TypeVar
 from harness.errors import ClusterError
 
 _Result = TypeVar("_Result")
-_POLL = 0.25
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.2, 1.0  # Looking is a program to start, on cores that others wait for.
 
 
 def wait_for(what: str, look: Callable[[], _Result | None], timeout: float = 60) -> _Result:
     """Looks until there is a result that counts as true, and returns it. `look` may fail meanwhile."""
-    deadline = time.monotonic() + timeout
+    deadline, pause = time.monotonic() + timeout, _SHORTEST_PAUSE
     while True:
         failure: ClusterError | None = None
         try:
@@ -24,4 +24,5 @@ def wait_for(what: str, look: Callable[[], _Result | None], timeout: float = 60)
             failure = error
         if time.monotonic() > deadline:
             raise ClusterError(f"{what}: not within {timeout:.0f} s{f'; last: {failure}' if failure else ''}") from failure
-        time.sleep(_POLL)
+        time.sleep(pause)
+        pause = min(pause * 1.5, _LONGEST_PAUSE)

@@ -43,7 +43,8 @@ class GoDriver:
     def __init__(
         self, running: Running, node: Node, release: GoRelease, *, resume: bool = True, mps: bool = False
     ) -> None:
-        """`resume`: goes on from the checkpoint that is there. `mps`: claims are recorded as using a control daemon."""
+        """`resume`: goes on from the checkpoint that is there, and refuses another release's. `mps`: claims are recorded as
+        using a control daemon."""
         self.release = release
         self.devices = {device.name: device for device in find_devices(node, release)}
         self.cdi = GoCdi(node, release, _HOOK)

@@ -74,9 +74,12 @@ mounts its root anew, and a mount of the root itself would go on showing the old
 {{- define "tessera.variables" -}}
 {{- $plugin := .Values.kubeletPlugin -}}
 {{- $all := dict
+  "ADDITIONAL_XIDS_TO_IGNORE" (join "," .Values.health.ignoreXids)
   "CDI_ROOT" .Values.cdiRoot
   "EXCLUDE_DEVICES" (join "," .Values.excludeDevices)
   "HEALTHCHECK_PORT" (include "tessera.grpcPort" .)
+  "HEALTH_LEASE" .Values.health.lease
+  "HEALTH_PERIOD" .Values.health.period
   "KEEP_GO_CHECKPOINT" (toString .Values.keepGoCheckpoint)
   "KUBELET_PLUGINS_DIRECTORY_PATH" $plugin.kubeletPluginsDirectoryPath
   "KUBELET_REGISTRAR_DIRECTORY_PATH" $plugin.kubeletRegistrarDirectoryPath
@@ -86,11 +89,13 @@ mounts its root anew, and a mount of the root itself would go on showing the old
   "LOG_VERBOSITY" (toString .Values.logVerbosity)
   "NVIDIA_CDI_HOOK_PATH" .Values.nvidiaCDIHookPath
   "NVIDIA_VISIBLE_DEVICES" "void"
-  "PERMANENT_ERRORS" (toString .Values.permanentErrors) -}}
+  "PERMANENT_ERRORS" (.Values.permanentErrors | default "off") -}}
 {{- if .Values.nvidiaDriverRoot -}}
 {{- $_ := set $all "NVIDIA_DRIVER_ROOT" (clean .Values.nvidiaDriverRoot) -}}
 {{- $_ := set $all "DRIVER_ROOT_CTR_PATH" (include "tessera.driverRootInside" .) -}}
 {{- end -}}
+{{- if .Values.health.policy }}{{ $_ := set $all "HEALTH_POLICY_FILE" "/health-policy/policy.yaml" }}{{ end -}}
+{{- if .Values.health.verdictsDirectory }}{{ $_ := set $all "HEALTH_VERDICTS_DIR" "/health-verdicts" }}{{ end -}}
 {{- if and $plugin.metrics.enabled $plugin.metrics.gpuHttpEndpoint -}}
 {{- $_ := set $all "HTTP_ENDPOINT" $plugin.metrics.gpuHttpEndpoint -}}
 {{- $_ := set $all "METRICS_PATH" $plugin.metrics.metricsPath -}}

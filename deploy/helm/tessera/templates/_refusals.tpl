@@ -63,7 +63,7 @@ the admission webhook is not served yet; configs are checked when a claim is pre
 
 {{- define "tessera.refuse.featureGates" -}}
 {{- $unserved := list "ConsumableShares" "DRAListTypeAttributes" "DeviceMetadata" "DynamicMIG"
-  "FabricManagerPartitioning" "MPSSupport" "NVMLDeviceHealthCheck" "PassthroughSupport" "TimeSlicingSettings" -}}
+  "FabricManagerPartitioning" "MPSSupport" "PassthroughSupport" "TimeSlicingSettings" -}}
 {{- $asked := list -}}
 {{- range $name, $on := .Values.featureGates -}}
 {{- if and $on (has $name $unserved) }}{{ $asked = append $asked $name }}{{ end -}}

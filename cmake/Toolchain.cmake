@@ -36,7 +36,9 @@ target_compile_definitions(tessera_options INTERFACE
   $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>
   $<$<CONFIG:Dev>:_GLIBCXX_ASSERTIONS>)
 target_link_options(tessera_options INTERFACE
-  -Wl,--gc-sections -Wl,-z,relro,-z,now -Wl,--as-needed -Wl,-z,pack-relative-relocs
+  -Wl,--gc-sections -Wl,-z,relro,-z,now -Wl,--as-needed
+  # Debian's mold packs them too, but leaves out the mark of it (GLIBC_ABI_DT_RELR) without which glibc refuses to load.
+  $<$<CONFIG:Release>:-Wl,-z,pack-relative-relocs>
   $<$<CONFIG:Release>:-Wl,-s>)
 
 find_program(MOLD mold)

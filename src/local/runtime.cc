@@ -20,6 +20,7 @@ std::vector<Runtime> Candidates(const Choice& choice) {
   if (const auto named = ParseRuntime(choice.wanted)) return {*named};
   if (choice.wanted == "containerd") return {Runtime::kNerdctl, Runtime::kCtr};
   if (choice.has_image) return {Runtime::kPodman, Runtime::kDocker, Runtime::kNerdctl, Runtime::kCtr};
+  if (!choice.has_nodes) return {Runtime::kNone};
   if (choice.unified_cgroups) return {Runtime::kCrun, Runtime::kRunc, Runtime::kNone};
   return {Runtime::kRunc, Runtime::kCrun, Runtime::kNone};
 }

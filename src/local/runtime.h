@@ -31,6 +31,7 @@ struct Choice {
   std::string wanted = "auto";
   bool has_image = false;
   bool unified_cgroups = true;   // crun refuses machines that have both versions; runc takes all.
+  bool has_nodes = true;         // False: GPUs that an ordinary user simulates are plain files, no use to containers.
   bool specs_are_public = true;  // The claims' CDI files are where the daemons of docker and containerd look.
 };
 Result<Runtime> ChooseRuntime(const Choice& choice, const std::function<std::string(const std::string&)>& find);

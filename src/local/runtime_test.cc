@@ -22,6 +22,7 @@ TEST(Runtime, IsTheFirstThatIsInstalledAndFits) {
   const std::set<std::string> all{"podman", "docker", "nerdctl", "ctr", "crun", "runc"};
   EXPECT_EQ(Chosen({}, all), "crun");
   EXPECT_EQ(Chosen({.unified_cgroups = false}, all), "runc");
+  EXPECT_EQ(Chosen({.has_nodes = false}, all), "none");
   EXPECT_EQ(Chosen({}, {"runc"}), "runc");
   EXPECT_EQ(Chosen({}, {}), "none");
   EXPECT_EQ(Chosen({.has_image = true}, all), "podman");

@@ -143,7 +143,10 @@ Result<void> Session::LeaseDevices(Held& held) {
     if (device.admin_access) continue;
     auto lease = machine_leases_.TryAcquire(DeviceLease(device.hardware));
     if (!lease) {
-      return std::unexpected(std::move(lease).error().Wrap("keeping runs of other users away"));
+      const Error& error = lease.error();
+      return std::unexpected(Error(error.kind(), error.code(),
+                                   Format("keeping runs of other users away: {}", error.message()),
+                                   "remove that file, or name with --machine-leases one that all users can write to"));
     }
     if (!lease->has_value()) return Transient("DeviceInUse", Format("another user's run has {}", device.name));
     held.machine.push_back(**std::move(lease));

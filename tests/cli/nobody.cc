@@ -27,6 +27,12 @@ void MakeReadable(const fs::path& directory) {
   fs::permissions(directory, fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
 }
 
+fs::path MakeShared(const fs::path& directory) {
+  fs::create_directory(directory);
+  fs::permissions(directory, fs::perms::all | fs::perms::sticky_bit);
+  return directory;
+}
+
 NobodysDir::NobodysDir() {
   if (::geteuid() == 0 && ::chown(path().c_str(), kNobody, kNobody) != 0) Abort("chown");
 }

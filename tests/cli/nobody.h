@@ -20,6 +20,9 @@ bool MayBeNobody();
 // Temporary directories are their owner's alone; lets others look into this one.
 void MakeReadable(const std::filesystem::path& directory);
 
+// A new directory in which everybody may make files, as in /tmp and /dev/shm.
+std::filesystem::path MakeShared(const std::filesystem::path& directory);
+
 // A directory of nobody's.
 class NobodysDir {
  public:

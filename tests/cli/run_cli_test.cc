@@ -87,7 +87,7 @@ TEST(Run, ItsOwnFailuresAre125) {
   EXPECT_EQ(RunProgram("tessera", {"run", "--", "true"}).code, 125) << "no claim";
   EXPECT_EQ(setup.Run(setup.dir() / "absent.yaml", {"true"}).code, 125);
   const Outcome empty =
-      setup.Run(setup.Write("pod.yaml", "apiVersion: v1\nkind: Node\nmetadata: {name: n}\n"), {"true"});
+      setup.Run(setup.Write("pod.yaml", "apiVersion: v1\nkind: Node\nmetadata: {name: node-a}\n"), {"true"});
   EXPECT_EQ(empty.code, 125);
   EXPECT_THAT(empty.err, HasSubstr("[NoClaim]"));
   std::string other = ClaimYaml(1);

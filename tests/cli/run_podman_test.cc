@@ -78,7 +78,7 @@ class RunPodman : public ::testing::Test {
                                        "--sysfs-root",
                                        machine_.sysfs(),
                                        "--machine-leases",
-                                       setup_.dir() / "leases",
+                                       leases_,
                                        "--runtime",
                                        "podman",
                                        "--image",
@@ -91,6 +91,7 @@ class RunPodman : public ::testing::Test {
 
   const RunSetup setup_;
   const SimRoot machine_{"dgx-h100"};
+  const fs::path leases_ = MakeShared(setup_.dir() / "shared") / "leases";
 };
 
 TEST_F(RunPodman, GivesAContainerItsGpusByTheNamesOfItsCdiFile) {

@@ -42,7 +42,7 @@ class RunUsers : public ::testing::Test {
                                        "--cdi-dir",
                                        own / "cdi",
                                        "--machine-leases",
-                                       setup_.dir() / "leases",
+                                       leases_,
                                        "--runtime",
                                        runtime,
                                        "--"};
@@ -53,6 +53,7 @@ class RunUsers : public ::testing::Test {
 
   const RunSetup setup_;
   const SimRoot machine_{"dgx-h100"};
+  const fs::path leases_ = MakeShared(setup_.dir() / "shared") / "leases";
   const NobodysDir home_;
   const std::string one_ = setup_.Write("one.yaml", ClaimYaml(1)), all_ = setup_.Write("all.yaml", ClaimYaml(8));
 };

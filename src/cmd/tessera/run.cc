@@ -98,6 +98,7 @@ Result<local::Session::Options> SessionOptions(const RunOptions& options) {
   TESSERA_ASSIGN(session.runtime, local::ChooseRuntime({.wanted = options.runtime,
                                                         .has_image = !options.image.empty(),
                                                         .unified_cgroups = HasUnifiedCgroups(),
+                                                        .has_nodes = options.simulate.empty() || ::geteuid() == 0,
                                                         .specs_are_public = specs_are_public},
                                                        local::FindProgram));
   if (options.driver_root.empty()) {

@@ -60,19 +60,13 @@ json::Array MountDev(json::Array mounts, const cdi::Roots& roots) {
   return mounts;
 }
 
-json::Value UserOf(const HostBundle& bundle) {
-  json::Object user{{"uid", bundle.user}, {"gid", bundle.group}};
-  if (bundle.user == 0) user["additionalGids"] = ListOf(bundle.groups);
-  return user;
-}
-
 json::Value ProcessOf(const HostBundle& bundle) {
   json::Object capabilities;
   if (bundle.user == 0) {
     for (const char* set : {"bounding", "effective", "permitted"}) capabilities[set] = ListOf(kRootCapabilities);
   }
   return {{"terminal", false},
-          {"user", UserOf(bundle)},
+          {"user", {{"uid", 0}, {"gid", bundle.user == 0 ? bundle.group : 0}}},
           {"args", ListOf(bundle.command)},
           {"env", ListOf(bundle.environment)},
           {"cwd", bundle.working_directory.string()},
@@ -80,7 +74,8 @@ json::Value ProcessOf(const HostBundle& bundle) {
           {"noNewPrivileges", true}};
 }
 
-// An ordinary user needs a user namespace, in which it is nobody but itself, and has no control group to change.
+// An ordinary user needs a user namespace, and has no control group to change. It is called root there: neither runtime
+// makes a namespace without a root.
 json::Value LinuxOf(const HostBundle& bundle) {
   json::Array namespaces{json::Object{{"type", "mount"}}};
   if (bundle.user == 0) {
@@ -89,24 +84,38 @@ json::Value LinuxOf(const HostBundle& bundle) {
   }
   namespaces.push_back(json::Object{{"type", "user"}});
   const auto only = [](std::uint32_t id) {
-    return json::Array{json::Object{{"containerID", id}, {"hostID", id}, {"size", 1}}};
+    return json::Array{json::Object{{"containerID", 0}, {"hostID", id}, {"size", 1}}};
   };
   return {
       {"namespaces", std::move(namespaces)}, {"uidMappings", only(bundle.user)}, {"gidMappings", only(bundle.group)}};
 }
 
+void AddAgain(std::vector<cdi::DeviceNode>& nodes, const fs::path& root) {
+  const std::vector<cdi::DeviceNode> before = nodes;
+  for (cdi::DeviceNode node : before) {
+    node.path = (root / fs::path(node.path).relative_path()).string();
+    nodes.push_back(std::move(node));
+  }
+}
+
+// An ordinary user can make no nodes. Runtimes mount those of "/dev" instead, but not those of another place.
+void MountNodes(cdi::Edits& edits) {
+  for (cdi::DeviceNode& node : edits.device_nodes) {
+    edits.mounts.push_back({.host_path = node.host_path, .container_path = node.path, .options = {"bind", "rw"}});
+  }
+  edits.device_nodes.clear();
+}
+
 // The specs without files and hooks, and their nodes a second time where the driver root has a /dev of its own.
-std::vector<cdi::Spec> NodesOnly(std::vector<cdi::Spec> specs, const cdi::Roots& roots) {
+std::vector<cdi::Spec> NodesOnly(std::vector<cdi::Spec> specs, const HostBundle& bundle) {
   const auto strip = [&](cdi::Edits& edits) {
     edits.mounts.clear();
     edits.hooks.clear();
-    if (roots.dev == "/") return;
-    const std::vector<cdi::DeviceNode> nodes = edits.device_nodes;
-    for (cdi::DeviceNode node : nodes) {
+    for (cdi::DeviceNode& node : edits.device_nodes) {
       if (node.host_path.empty()) node.host_path = node.path;
-      node.path = (roots.dev / fs::path(node.path).relative_path()).string();
-      edits.device_nodes.push_back(std::move(node));
     }
+    if (bundle.roots.dev != "/") AddAgain(edits.device_nodes, bundle.roots.dev);
+    if (bundle.user != 0) MountNodes(edits);
   };
   for (cdi::Spec& spec : specs) {
     strip(spec.edits);
@@ -164,7 +173,7 @@ Result<void> WriteHostBundle(const HostBundle& bundle) {
                      {"process", ProcessOf(bundle)},
                      {"mounts", MountDev(std::move(mounts), bundle.roots)},
                      {"linux", LinuxOf(bundle)}};
-  const std::vector<cdi::Spec> specs = NodesOnly(bundle.specs, bundle.roots);
+  const std::vector<cdi::Spec> specs = NodesOnly(bundle.specs, bundle);
   TESSERA_TRY(cdi::Apply(config, specs, DevicesOf(specs)));
   return ReplaceFile(bundle.directory / "config.json", json::PrintJson(config, 2) + "\n", 0600);
 }

@@ -20,8 +20,7 @@ struct HostBundle {
   std::vector<std::string> command, environment;
   std::filesystem::path working_directory;
   uid_t user = 0;
-  gid_t group = 0;
-  std::vector<gid_t> groups;  // Root's only: another user's cannot be mapped.
+  gid_t group = 0;  // No further groups: only root's could be mapped.
 };
 
 // Every directory of this machine is there, as it is and with the same rights, except /dev, which holds the usual nodes

@@ -151,8 +151,7 @@ Result<local::Command> BundleCommand(const RunOptions& options, const local::Ses
                            .environment = Environment(),
                            .working_directory = fs::current_path(),
                            .user = ::geteuid(),
-                           .group = ::getegid(),
-                           .groups = {}};
+                           .group = ::getegid()};
   TESSERA_ASSIGN(bundle.specs, session.Specs());
   local::ShowDriver(bundle.specs, bundle.roots, bundle.environment);
   // Of outside, where there may be more GPUs.

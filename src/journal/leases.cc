@@ -172,6 +172,7 @@ Lease::Lease(std::unique_ptr<Held> held) : held_(std::move(held)) {}
 Lease::Lease(Lease&&) noexcept = default;
 Lease& Lease::operator=(Lease&&) noexcept = default;
 Lease::~Lease() = default;
+int Lease::descriptor() const { return held_->file ? held_->file->fd.get() : -1; }
 
 Leases::Leases(std::filesystem::path file, mode_t mode) : table_(std::make_shared<Table>(std::move(file), mode)) {}
 Leases::~Leases() = default;

@@ -24,6 +24,10 @@ class Lease {
   Lease& operator=(Lease&&) noexcept;
   ~Lease();
 
+  // A process that inherits this descriptor keeps the lease when this one dies, until all who have it are gone. Destroying
+  // the lease ends it for all. -1: it holds within this process alone.
+  int descriptor() const;
+
  private:
   friend class Leases;
   struct Held;

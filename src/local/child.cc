@@ -35,10 +35,11 @@ std::unexpected<Error> CannotRun(int number, const std::string& program) {
 }
 
 // Between fork() and exec() of a program with threads: nothing that allocates or locks. An errno goes to `report`.
-[[noreturn]] void Become(char* const* arguments, char* const* environment, int death_signal, pid_t parent,
+[[noreturn]] void Become(const Command& command, char* const* arguments, char* const* environment, pid_t parent,
                          const sigset_t& mask, int report) {
-  ::prctl(PR_SET_PDEATHSIG, death_signal);
+  ::prctl(PR_SET_PDEATHSIG, command.death_signal);
   if (::getppid() != parent) ::_exit(kNotRunnable);  // Killed before it could tell us.
+  for (const int fd : command.inherited) ::fcntl(fd, F_SETFD, 0);
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
   ::execvpe(arguments[0], arguments, environment);
   const int number = errno;
@@ -89,7 +90,7 @@ Result<int> RunToEnd(Command command, const SignalHold& signals) {
   const pid_t child = ::fork();
   if (child < 0) return FromErrno(errno, "CommandNotRunnable", "starting a process");
   if (child == 0) {
-    Become(arguments.data(), environment.data(), command.death_signal, parent, signals.before(), write_end.get());
+    Become(command, arguments.data(), environment.data(), parent, signals.before(), write_end.get());
   }
   write_end.Reset();
   const int failure = ReadReport(read_end.get());

@@ -37,6 +37,7 @@ struct Command {
   std::vector<std::string> arguments;    // The first is the program, looked for in PATH.
   std::vector<std::string> environment;  // "NAME=value"
   int death_signal = SIGKILL;            // What it gets when we are killed.
+  std::vector<int> inherited;            // Descriptors that it keeps open, beside the usual three.
 };
 
 // Its exit code, or 128 and the signal that ended it. Signals that are sent to us are sent on; those of the terminal it

@@ -175,19 +175,31 @@ bool Session::StopContainer(const api::LocalRun& run) const {
   if (run.container.empty()) return true;
   const auto runtime = ParseRuntime(run.runtime);
   if (!runtime || !api::IsClaimUid(run.container) || !run.container.starts_with(kContainerPrefix)) return false;
-  const int code = RunQuietly(StopArguments(*runtime, RuntimeRoot(options_.places), run.container));
+  bool stopped = RunQuietly(StopArguments(*runtime, RuntimeRoot(options_.places), run.container)) == 0;
+  // ctr alone fails when there is nothing to stop. Where it answers at all, that was it.
+  if (!stopped && *runtime == Runtime::kCtr) stopped = RunQuietly({"ctr", "tasks", "list"}) == 0;
+  if (!stopped) {
+    log::Warning("Could not stop a container whose run died", {{"container", run.container}, {"runtime", run.runtime}});
+    return false;
+  }
   std::error_code ignored;
   fs::remove_all(ScratchOf(options_.places, run.container), ignored);
-  // ctr alone fails when there is nothing to stop, and does not say which failure it was.
-  if (code == 0 || *runtime == Runtime::kCtr) return true;
-  log::Warning("Could not stop a container whose run died", {{"container", run.container}, {"runtime", run.runtime}});
-  return false;
+  return true;
 }
 
 std::vector<api::PreparedDevice> Session::devices() const {
   std::vector<api::PreparedDevice> devices;
   for (const auto& [uid, held] : held_) devices.insert(devices.end(), held.devices.begin(), held.devices.end());
   return devices;
+}
+
+std::vector<int> Session::lifelines() const {
+  std::vector<int> all;
+  for (const auto& [uid, held] : held_) {
+    all.push_back(held.life.descriptor());
+    for (const journal::Lease& lease : held.machine) all.push_back(lease.descriptor());
+  }
+  return all;
 }
 
 Result<std::vector<cdi::Spec>> Session::Specs() const {

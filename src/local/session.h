@@ -72,6 +72,9 @@ class Session {
   // Whether container runtimes look for CDI files where the specs are, so that a CDI id is enough.
   bool AllRuntimesFindSpecs() const { return IsForAllRuntimes(options_.places.cdi); }
 
+  // Whoever inherits these keeps the devices when this process is killed (journal::Lease::descriptor).
+  std::vector<int> lifelines() const;
+
   const std::string& container() const { return container_; }        // Its name.
   const std::filesystem::path& scratch() const { return scratch_; }  // For a bundle; removed with what is held.
   std::filesystem::path runtime_root() const { return RuntimeRoot(options_.places); }

@@ -22,8 +22,13 @@ using ::testing::HasSubstr;
 using ::testing::IsSubsetOf;
 using ::testing::Not;
 
-// Says that it runs, and stays until it is ended.
-const std::vector<std::string> kStay{"sh", "-c", "trap 'kill $!; exit 42' TERM INT; sleep 1000 & echo $$; wait"};
+// Says that it runs, and stays until it is ended. Leaves nothing behind when it is killed.
+const std::vector<std::string> kStay{"sh", "-c", "trap 'exit 42' TERM INT; echo $$; while :; do sleep 0.1; done"};
+
+// Somebody else's child; ctest's limit judges.
+void WaitUntilGone(pid_t process) {
+  while (::kill(process, 0) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
 
 std::vector<std::string> UuidsIn(const std::string& text) {
   std::vector<std::string> uuids;
@@ -138,15 +143,30 @@ TEST(Run, PassesSignalsOnAndReleasesAfterThem) {
 TEST(Run, ThatWasKilledIsReleasedByTheNext) {
   const RunSetup setup;
   const std::string all = setup.Write("all.yaml", ClaimYaml(8));
-  Program run("tessera", setup.Arguments(all, kStay));
+  Program run("tessera", setup.Arguments(all, {"sh", "-c", "echo $$; exec sleep 1000"}));
   const auto command = ParseNumber<pid_t>(run.WaitForLine());
   ASSERT_TRUE(command.has_value());
   EXPECT_EQ(setup.Run(all, {"true"}).code, 125);
   run.Signal(SIGKILL);
   EXPECT_EQ(run.Wait().code, 128 + SIGKILL);
-  while (::kill(*command, 0) == 0) std::this_thread::yield();  // It dies with its run; ctest's limit judges.
+  WaitUntilGone(*command);
   EXPECT_EQ(setup.Run(all, {"true"}).code, 0);
   EXPECT_TRUE(setup.HoldsNothing());
+}
+
+// A script's own children do not die with it.
+TEST(Run, ThatWasKilledKeepsItsGpusAsLongAsSomethingItStartedLives) {
+  const RunSetup setup;
+  const std::string all = setup.Write("all.yaml", ClaimYaml(8));
+  Program run("tessera", setup.Arguments(all, {"sh", "-c", "sleep 1000 & echo $!; wait"}));
+  const auto child = ParseNumber<pid_t>(run.WaitForLine());
+  ASSERT_TRUE(child.has_value());
+  run.Signal(SIGKILL);
+  run.Wait();
+  EXPECT_EQ(setup.Run(all, {"true"}).code, 125);
+  ::kill(*child, SIGKILL);
+  WaitUntilGone(*child);
+  EXPECT_EQ(setup.Run(all, {"true"}).code, 0);
 }
 
 // Winners make a directory of their GPU's name and stay until all others were refused.

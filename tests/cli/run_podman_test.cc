@@ -1,7 +1,9 @@
 // `tessera run --image` with podman, as root and as an ordinary user. The image is made of busybox; nothing is pulled.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
+#include <signal.h>
+
+#include <memory>
 
 #include "base/text.h"
 #include "tests/cli/nobody.h"
@@ -29,22 +31,23 @@ class Podman {
                                   HasMixedCgroups() ? "runtime = \"runc\"\n" : ""));
   }
 
-  Outcome Run(const std::string& program, std::vector<std::string> arguments) const {
+  std::unique_ptr<Program> Start(const std::string& program, std::vector<std::string> arguments) const {
     const std::vector<std::string> environment{"HOME=" + home_.string(), "XDG_RUNTIME_DIR=" + home_.string(),
                                                "CONTAINERS_CONF=" + (home_ / "containers.conf").string(),
                                                "CONTAINERS_STORAGE_CONF=" + (home_ / "storage.conf").string()};
-    if (!as_nobody_) return RunProgram(program, std::move(arguments), environment);
-    return RunProgram(kSetpriv, AsNobody(program, arguments), environment);
+    if (!as_nobody_) return std::make_unique<Program>(program, std::move(arguments), environment);
+    return std::make_unique<Program>(kSetpriv, AsNobody(program, arguments), environment);
   }
 
   // Empty, or what went wrong.
   std::string MakeImage() const {
     fs::create_directories(home_ / "image/bin");
-    fs::copy_file(kBusybox, home_ / "image/bin/sh");
+    fs::copy_file(kBusybox, home_ / "image/bin/busybox");
+    fs::create_symlink("busybox", home_ / "image/bin/sh");
     const std::string tar = home_ / "image.tar";
     const Outcome packed = RunProgram("/usr/bin/tar", {"-C", home_ / "image", "-cf", tar, "."});
     if (packed.code != 0) return packed.err;
-    const Outcome made = Run("/usr/bin/podman", {"import", tar, kImage});
+    const Outcome made = Start("/usr/bin/podman", {"import", tar, kImage})->Wait();
     return made.code == 0 ? "" : made.err;
   }
 
@@ -65,8 +68,9 @@ class RunPodman : public ::testing::Test {
     for (const fs::path& directory : {setup_.dir(), machine_.path()}) MakeReadable(directory);
   }
 
-  // Which GPUs' nodes a container has that asks for the fourth and the sixth.
-  Outcome Nodes(const Podman& podman, const std::vector<std::string>& places) const {
+  // A run of a script in the image, with the fourth and the sixth GPU.
+  std::unique_ptr<Program> Start(const Podman& podman, const std::string& script,
+                                 const std::vector<std::string>& places) const {
     const auto all = setup_.Uuids();
     const std::string claim = setup_.Write(
         "claim.yaml", ClaimYaml(2, Format("device.attributes['gpu.nvidia.com'].uuid in ['{}', '{}']", all[3], all[5])));
@@ -85,8 +89,14 @@ class RunPodman : public ::testing::Test {
                                        kImage,
                                        "--runtime-option=--network=none"};
     arguments.insert(arguments.end(), places.begin(), places.end());
-    arguments.insert(arguments.end(), {"--", "sh", "-c", "echo /dev/nvidia?; exit 7"});
-    return podman.Run("tessera", arguments);
+    arguments.insert(arguments.end(), {"--", "sh", "-c", script});
+    return podman.Start("tessera", arguments);
+  }
+
+  void ExpectItsGpusAndNoOthers(const Podman& podman, const std::vector<std::string>& places) const {
+    const Outcome seen = Start(podman, "echo /dev/nvidia?; exit 7", places)->Wait();
+    EXPECT_EQ(seen.out, "/dev/nvidia3 /dev/nvidia5\n") << seen.err;
+    EXPECT_EQ(seen.code, 7);
   }
 
   const RunSetup setup_;
@@ -98,18 +108,14 @@ TEST_F(RunPodman, GivesAContainerItsGpusByTheNamesOfItsCdiFile) {
   const TempDir home = TempDir::Create("podman").value();
   const Podman podman(home.path(), false);
   ASSERT_EQ(podman.MakeImage(), "");
-  const Outcome seen = Nodes(podman, {"--state-dir", setup_.dir() / "state"});
-  EXPECT_EQ(seen.out, "/dev/nvidia3 /dev/nvidia5\n") << seen.err;
-  EXPECT_EQ(seen.code, 7);
+  ExpectItsGpusAndNoOthers(podman, {"--state-dir", setup_.dir() / "state"});
 }
 
 TEST_F(RunPodman, GivesTheSameFromCdiFilesThatItDoesNotLookFor) {
   const TempDir home = TempDir::Create("podman").value();
   const Podman podman(home.path(), false);
   ASSERT_EQ(podman.MakeImage(), "");
-  const Outcome seen = Nodes(podman, {"--state-dir", setup_.dir() / "state", "--cdi-dir", setup_.dir() / "cdi"});
-  EXPECT_EQ(seen.out, "/dev/nvidia3 /dev/nvidia5\n") << seen.err;
-  EXPECT_EQ(seen.code, 7);
+  ExpectItsGpusAndNoOthers(podman, {"--state-dir", setup_.dir() / "state", "--cdi-dir", setup_.dir() / "cdi"});
 }
 
 TEST_F(RunPodman, GivesTheSameToAnOrdinaryUser) {
@@ -117,9 +123,22 @@ TEST_F(RunPodman, GivesTheSameToAnOrdinaryUser) {
   const NobodysDir home;
   const Podman podman(home.path(), true);
   ASSERT_EQ(podman.MakeImage(), "");
-  const Outcome seen = Nodes(podman, {});
-  EXPECT_EQ(seen.out, "/dev/nvidia3 /dev/nvidia5\n") << seen.err;
-  EXPECT_EQ(seen.code, 7);
+  ExpectItsGpusAndNoOthers(podman, {});
+}
+
+TEST_F(RunPodman, StopsAContainerThatOutlivedItsRun) {
+  const TempDir home = TempDir::Create("podman").value();
+  const Podman podman(home.path(), false);
+  ASSERT_EQ(podman.MakeImage(), "");
+  const std::vector<std::string> places{"--state-dir", setup_.dir() / "state", "--cdi-dir", setup_.dir() / "cdi"};
+  const auto run = Start(podman, "trap '' TERM; echo here; busybox sleep 1000", places);
+  ASSERT_EQ(run->WaitForLine(), "here");
+  run->Signal(SIGKILL);
+  run->Wait();
+  const auto containers = [&] { return podman.Start("/usr/bin/podman", {"ps", "--quiet"})->Wait().out; };
+  EXPECT_NE(containers(), "") << "otherwise this test shows nothing";
+  EXPECT_EQ(Start(podman, "exit 7", places)->Wait().code, 7);
+  EXPECT_EQ(containers(), "");
 }
 
 }  // namespace

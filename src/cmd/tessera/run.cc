@@ -134,7 +134,8 @@ std::string VisibleDevices(const local::Session& session) {
 
 Result<local::Command> BareCommand(const RunOptions& options, const local::Session& session) {
   TESSERA_ASSIGN(const auto specs, session.Specs());
-  local::Command command{.arguments = options.command, .environment = Environment()};
+  // What the command starts may outlive it and us, and go on using the GPUs.
+  local::Command command{.arguments = options.command, .environment = Environment(), .inherited = session.lifelines()};
   local::ShowDriver(specs, session.roots(), command.environment);
   local::SetVariable(command.environment, "CUDA_VISIBLE_DEVICES", VisibleDevices(session));
   std::fprintf(

@@ -41,7 +41,7 @@ spec:
                                "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES; exec sleep 1000"});
 }
 
-std::string UuidOf(const Node& node, const std::string& name) {
+std::string UuidOf(Node& node, const std::string& name) {
   for (const json::Value& slice : node.api().List(kSlicesPath)) {
     for (const json::Value& device : slice.at("spec").at("devices").as_array()) {
       if (device.at("name").as_string() != name) continue;
@@ -51,7 +51,7 @@ std::string UuidOf(const Node& node, const std::string& name) {
   return {};
 }
 
-std::size_t Tainted(const Node& node) {
+std::size_t Tainted(Node& node) {
   std::size_t tainted = 0;
   for (const json::Value& slice : node.api().List(kSlicesPath)) {
     for (const json::Value& device : slice.at("spec").at("devices").as_array()) {

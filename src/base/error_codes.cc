@@ -200,7 +200,7 @@ static_assert(std::ranges::all_of(kCodes,
               "a code has one row");
 
 constexpr std::array<std::string_view, kCodeGroups> kHeadings{
-    "Claims",          "CDI",   "Journal and directory", "Health", "Serving the kubelet", "API server",
+    "Claims",          "CDI",   "Journal and directory", "Health",          "Serving the kubelet", "API server",
     "Driver and GPUs", "Flags", "Codes of the CDI hook", "Codes of tessera"};
 
 }  // namespace

@@ -23,7 +23,7 @@ all: ## Build the release programs into build/bin
 	cmake --build --preset release --parallel $(JOBS)
 	@cmake --install build/release --prefix $(CURDIR)/build > /dev/null
 
-demo: all ## Build, then prepare a claim on a simulated node and show its container
+demo: all ## Build, then show two claims, a container with its GPUs, and a refusal on a simulated node
 	@tools/setup demo
 	@tools/demo
 

@@ -67,6 +67,14 @@ enum class ClaimState : std::uint8_t {
 bool FromText(std::string_view text, ClaimState& state);  // "started", "completed"
 std::string ToText(ClaimState state);
 
+// The `tessera run` that has a claim, in place of a pod.
+struct LocalRun {
+  std::int64_t pid = 0;            // For messages; a lease tells whether it lives.
+  std::string runtime, container;  // Of its container, which may outlive it; empty: none.
+
+  bool operator==(const LocalRun&) const = default;
+};
+
 struct PreparedClaim {
   ClaimRef claim;
   ClaimState state = ClaimState::kStarted;
@@ -76,6 +84,7 @@ struct PreparedClaim {
   json::Value allocation;  // status.allocation as the API server gave it, for the way back to the Go driver.
   std::string origin;      // Empty: ours. "go": adopted from the Go driver's checkpoint. "rebuilt": from CDI files.
   json::Value adopted;     // The Go driver's own record, kept as it was. Null when it is not its.
+  std::optional<LocalRun> run;  // Absent: the kubelet asked for it.
 
   bool operator==(const PreparedClaim&) const = default;
 };
@@ -117,6 +126,13 @@ void Describe(F& f, PreparedDevice& d) {
 }
 
 template <class F>
+void Describe(F& f, LocalRun& r) {
+  f.Required("pid", r.pid);
+  f.Optional("runtime", r.runtime);
+  f.Optional("container", r.container);
+}
+
+template <class F>
 void Describe(F& f, PreparedClaim& c) {
   f.Required("claim", c.claim);
   f.Required("state", c.state);
@@ -126,6 +142,7 @@ void Describe(F& f, PreparedClaim& c) {
   f.Optional("allocation", c.allocation);
   f.Optional("origin", c.origin);
   f.Optional("adopted", c.adopted);
+  f.Optional("run", c.run);
 }
 
 }  // namespace tessera::api

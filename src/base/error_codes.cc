@@ -162,6 +162,27 @@ constexpr auto kCodes = std::to_array<CodeInfo>({
     {"NoLdconfig", kByErrno, kHook, "hook", "the host's `ldconfig` cannot be read, or is not static", "install the host's ldconfig"},
     {"LdcacheFailed", kByErrno, kHook, "hook", "`ldconfig` failed in the container's root", "run ldconfig in the image"},
     {"ParamsFailed", kByErrno, kHook, "hook", "the driver's parameter file could not be hidden", "report it with the kernel's version"},
+
+    {"NoClaim", kConfig, kTool, "run", "the files hold no claim", "give a file with a ResourceClaim or a ResourceClaimTemplate"},
+    {"BadManifest", kConfig, kTool, "run", "a file is no Kubernetes object, or one that cannot be read; the text says where", "correct it"},
+    {"ClaimNotAllocatable", kConfig, kTool, "run", "the scheduler would refuse the claim anywhere: a class that is missing, a request that breaks the rules", "correct the claim"},
+    {"AllocationUndecided", kTransient, kTool, "run", "the search for devices was given up", "ask for less at once, or narrow the selectors"},
+    {"CapacityNotRepresentable", kConfig, kTool, "run", "a request for capacity that no number can hold", "ask for less"},
+    {"CapacityNegative", kConfig, kTool, "run", "a capacity below zero", "correct it in the ResourceSlice or in the claim"},
+    {"BadNodeSelector", kConfig, kTool, "run", "a slice selects nodes in a form that Kubernetes does not have", "ask the driver's maker"},
+    {"NoRuntime", kConfig, kTool, "run", "what the command shall run in is not installed", "install it, or choose another with --runtime"},
+    {"ImageWanted", kConfig, kTool, "run", "podman, docker and containerd need an image", "name one with --image, or use --runtime crun, runc or none"},
+    {"ImageNotWanted", kConfig, kTool, "run", "crun, runc and none have this machine's files", "leave out --image"},
+    {"SpecsNotPublic", kConfig, kTool, "run", "the daemons of docker and containerd do not look where an ordinary user's CDI files are", "use podman, be root, or name with --cdi-dir a directory of yours that the daemon reads"},
+    {"NodeStateUnreadable", kConfig, kTool, "run", "the machine is a Kubernetes node, and only root can see which GPUs its pods have", "run it as root"},
+    {"UnsafeStateDirectory", kByErrno, kTool, "run", "others can write to the directory of the state", "remove it, or name another with --state-dir"},
+    {"NotOurClaim", kTransient, kTool, "inside other errors", "another run's or a pod's claim is in the way", "wait until it has ended"},
+    {"BundleFailed", kByErrno, kTool, "run", "the container's configuration cannot be made", "do what the text says"},
+    {"CommandNotFound", kConfig, kTool, "run", "there is no program of that name; exit code 127", "check PATH, or give its path"},
+    {"CommandNotRunnable", kByErrno, kTool, "run", "it is there and cannot be started; exit code 126", "check its rights, and the interpreter it names"},
+    {"NoSimulator", kByErrno, kTool, "run, devices", "`tessera-sim` is not beside `tessera`", "install it (make install does)"},
+    {"SimulatorFailed", kByErrno, kTool, "run, devices", "the simulated machine could not be made", "see with tessera-sim profiles what there is"},
+    {"NotAFile", kConfig, kTool, "devices", "the file to be written is something else already", "name a new file"},
 });
 // clang-format on
 
@@ -179,8 +200,8 @@ static_assert(std::ranges::all_of(kCodes,
               "a code has one row");
 
 constexpr std::array<std::string_view, kCodeGroups> kHeadings{
-    "Claims",          "CDI",   "Journal and directory", "Health", "Serving the kubelet", "API server",
-    "Driver and GPUs", "Flags", "Codes of the CDI hook"};
+    "Claims",          "CDI",   "Journal and directory", "Health",          "Serving the kubelet", "API server",
+    "Driver and GPUs", "Flags", "Codes of the CDI hook", "Codes of tessera"};
 
 }  // namespace
 

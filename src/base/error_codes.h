@@ -1,4 +1,4 @@
-// base/error_codes.h: every code of the node plugin and its CDI hook: who acts, what it means, what to do.
+// base/error_codes.h: every code of the node plugin, its CDI hook and `tessera`: who acts, what it means, what to do.
 //
 // The code stays a literal where the failure is understood. tests/docs holds all those places to this table: a code
 // without a row, a row without a place, or a kind that differs fails it. It also writes the rows into
@@ -14,8 +14,8 @@
 
 namespace tessera {
 
-enum class CodeGroup : std::uint8_t { kClaims, kCdi, kJournal, kHealth, kServing, kApi, kDriver, kFlags, kHook };
-inline constexpr std::size_t kCodeGroups = 9;
+enum class CodeGroup : std::uint8_t { kClaims, kCdi, kJournal, kHealth, kServing, kApi, kDriver, kFlags, kHook, kTool };
+inline constexpr std::size_t kCodeGroups = 10;
 
 // Most codes have one kind. Where an errno decides, or a claim waits for what a person repairs, there are two.
 struct ErrorKinds {

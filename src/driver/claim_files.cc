@@ -48,14 +48,16 @@ std::string Comment(api::PreparedClaim claim) {
 
 Result<bool> ClaimFiles::Ensure(const api::PreparedClaim& claim, const HardwareState& hardware) {
   if (!hardware.base) return std::unexpected(*hardware.base_error);
-  TESSERA_ASSIGN(const bool wrote_base, writer_.EnsureBase(hardware.base));
+  // A run's file holds everything: the plugin's base file, beside which it may lie, names another hook and root.
+  const bool is_whole = claim.origin == "go" || claim.run;
+  TESSERA_ASSIGN(const bool wrote_base, claim.run ? Result<bool>(false) : writer_.EnsureBase(hardware.base));
   const std::vector<std::string> node_devices = NodeDevicesOf(claim);
   const auto is_as_it_was = [&] { return writer_.HasClaim(claim.claim.uid) && writer_.HasNodeDevices(node_devices); };
   if (claim.origin == "go" && is_as_it_was()) return wrote_base;
   api::PreparedClaim current = claim;
   SetMinors(current, hardware);
   TESSERA_ASSIGN(cdi::Spec spec, cdi::MakeClaimSpec(hardware.roots, hardware.graphics, current));
-  if (claim.origin == "go") AddBase(*hardware.base, spec);
+  if (is_whole) AddBase(*hardware.base, spec);
   const std::string comment = Comment(std::move(current));
   TESSERA_ASSIGN(const bool wrote, writer_.EnsureClaim(claim.claim.uid, spec, comment));
   // Last: as long as they are missing, the claim's file does not count as the Go driver's.

@@ -80,7 +80,8 @@ Result<api::PreparedClaim> PlanClaim(const api::ResourceClaim& claim, const Hard
                           .devices = {},
                           .allocation = claim.raw_allocation,
                           .origin = {},
-                          .adopted = nullptr};
+                          .adopted = nullptr,
+                          .run = std::nullopt};
   ClaimFaults faults;
   bool ours = false;
   for (const api::AllocationResult& result : claim.allocation->results) {
@@ -125,8 +126,9 @@ std::string ToText(const Conflict& conflict) {
   const api::PreparedClaim& other = *conflict.other;
   const std::string name = other.claim.name.empty() ? "with UID " + other.claim.uid : api::ToText(other.claim);
   const std::string as = conflict.other_device == conflict.device ? "" : Format(" as {}", conflict.other_device);
-  const std::string pods = other.pods.empty() ? "" : Format(" (pod {})", Join(other.pods, ", "));
-  return Format("{} is prepared{} for claim {}{}", conflict.device, as, name, pods);
+  std::string user = other.pods.empty() ? "" : Format(" (pod {})", Join(other.pods, ", "));
+  if (other.run) user = Format(" (tessera run, process {})", other.run->pid);
+  return Format("{} is prepared{} for claim {}{}", conflict.device, as, name, user);
 }
 
 std::vector<std::string> GpusOf(const api::PreparedClaim& claim) {

@@ -110,7 +110,8 @@ bool ClaimStatus::IsDue(const Entry& entry) const {
 void ClaimStatus::Follow(const std::vector<health::DeviceHealth>& report, bool fresh) {
   const std::vector<journal::ClaimPtr> claims = parts_.journal.All();
   for (const journal::ClaimPtr& claim : claims) {
-    if (claim->claim.name.empty() || claim->state != api::ClaimState::kCompleted) continue;
+    // Of a local run's claim the API server knows nothing.
+    if (claim->claim.name.empty() || claim->run || claim->state != api::ClaimState::kCompleted) continue;
     const auto [found, added] = entries_.try_emplace(claim->claim.uid);
     Entry& entry = found->second;
     // Prepared anew: the server has dropped the entries of an allocation that ended.

@@ -173,6 +173,15 @@ TEST_F(ClaimStatusTest, NothingIsWrittenBeforeSomebodyLookedAtTheDevice) {
   EXPECT_EQ(store_.applies, 0);
 }
 
+TEST_F(ClaimStatusTest, OfALocalRunsClaimTheApiServerIsToldNothing) {
+  api::PreparedClaim claim = TestPrepared("a", {"gpu-0"});
+  claim.run = api::LocalRun{.pid = 7};
+  Prepare(*journal_, claim);
+  PutClaim(claim);  // A pod's claim of the same name.
+  Look(TestHealth());
+  EXPECT_EQ(store_.applies, 0);
+}
+
 TEST_F(ClaimStatusTest, ADeviceThatNobodyWatchesIsUnknown) {
   PutPrepared("a", {"gpu-0"});
   Look(std::make_shared<const std::vector<health::DeviceHealth>>(std::vector{HealthOf(TestGpu(1))}));

@@ -58,7 +58,7 @@ Result<void> InventoryLoop::Scan(device::Inventory& inventory) {
   auto base = BaseSpec(roots, scan.snapshot->driver_version);
   if (!base) {
     log::Failure(base.error(), "The driver's files for containers could not be found");
-  } else if (auto put = writer_.EnsureBase(*base); !put) {
+  } else if (auto put = options_.writes_base ? writer_.EnsureBase(*base) : Result<bool>(false); !put) {
     log::Failure(put.error(), "Could not write the base CDI spec");
   }
   if (scan.changed) {

@@ -38,6 +38,7 @@ class InventoryLoop {
     nvml::HostOptions host = {};
     std::chrono::milliseconds interval{30'000};
     std::chrono::milliseconds missing_interval{10'000};  // While there is no driver: also how often we say so.
+    bool writes_base = true;                             // Whether the base CDI spec is ours to write.
   };
   // `on_scan` is called on the loop's thread after each scan, also a failed one.
   InventoryLoop(Options options, Hardware& hardware, cdi::Writer& writer, Metrics& metrics,

@@ -50,10 +50,22 @@ void Offer::OnPreparedChange() {
 void Offer::LookForForeigners() {
   if (steady_clock::now() < next_look_) return;
   next_look_ = steady_clock::now() + kLookInterval;
+  LookForRuns();
   // No such API on old kubelets, no mount in old charts: nothing to learn.
   if (!parts_.foreign.Refresh(kLookTimeout)) return;
   ReportConflicts(parts_.foreign.Current());
   Publish();  // Others ask the kubelet as well, so what changed since last time is not known; the same is not written.
+}
+
+void Offer::LookForRuns() {
+  if (!parts_.journal.Refresh()) return;  // Whoever prepares says what is wrong with it.
+  std::vector<std::string> runs;
+  for (const journal::ClaimPtr& claim : parts_.journal.All()) {
+    if (claim->run) runs.push_back(claim->claim.uid);
+  }
+  if (runs == runs_) return;
+  runs_ = std::move(runs);
+  Publish();
 }
 
 void Offer::ReportConflicts(const std::vector<ForeignHolder>& holders) {
@@ -66,7 +78,7 @@ void Offer::ReportConflicts(const std::vector<ForeignHolder>& holders) {
         ++conflicts;
         const std::string text = Format("{} is held by claim {} and, through {}, by pod {}", device.name,
                                         api::ToText(claim->claim), holder.resource, holder.pod);
-        parts_.events.Post(ClaimTarget(claim->claim), EventType::kWarning, "DeviceConflict", text);
+        if (!claim->run) parts_.events.Post(ClaimTarget(claim->claim), EventType::kWarning, "DeviceConflict", text);
         parts_.events.Post(NodeTarget(node_name_), EventType::kWarning, "DeviceConflict", text);
       }
     }

@@ -42,10 +42,12 @@ class Offer {
   void FollowClaims() { follows_claims_ = true; }
   void OnPreparedChange();  // From any thread.
 
-  // Asks the kubelet, every few seconds, which GPUs device-plugin pods hold. Of the main thread alone.
+  // Looks, every few seconds, which GPUs device-plugin pods hold (the kubelet knows), and which local runs have. Of the
+  // main thread alone.
   void LookForForeigners();
 
  private:
+  void LookForRuns();
   std::vector<api::Device> Devices(const device::Snapshot& snapshot);
   void ReportConflicts(const std::vector<ForeignHolder>& holders);
 
@@ -56,6 +58,7 @@ class Offer {
   std::atomic<int> failed_scans_ = -1;  // In a row. -1: none was made yet.
   std::atomic<bool> follows_claims_ = false;
   std::chrono::steady_clock::time_point next_look_{};
+  std::vector<std::string> runs_;  // Claims of local runs at the last look.
 };
 
 }  // namespace tessera::driver

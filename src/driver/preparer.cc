@@ -11,6 +11,7 @@
 #include "device/slices.h"
 #include "driver/claim_faults.h"
 #include "driver/claim_plan.h"
+#include "driver/local_runs.h"
 
 namespace tessera::driver {
 namespace {
@@ -214,6 +215,7 @@ Result<void> Preparer::OnlyOnce(const std::function<std::string()>& question,
 Result<void> Preparer::Make(Ready& ready, Wanted& wanted, kubelet::Deadline deadline, PhaseTimer& timer) {
   TESSERA_ASSIGN(api::PreparedClaim plan, Plan(wanted, deadline, timer));
   TESSERA_TRY(RefuseLost(plan));
+  if (options_.run) GiveToRun(plan, *options_.run);
   std::vector<std::string> names = GpusOf(plan);
   std::ranges::transform(names, names.begin(), GpuLease);
   TESSERA_ASSIGN(ready.gpus, parts_.leases.Acquire(std::move(names), deadline));
@@ -386,6 +388,7 @@ Result<void> Preparer::Guard(const api::PreparedClaim& plan, kubelet::Deadline d
 bool Preparer::RemoveGhost(const api::PreparedClaim& other, kubelet::Deadline deadline) {
   auto lease = parts_.leases.TryAcquire(ClaimLease(other.claim.uid));
   if (!lease || !lease->has_value()) return false;  // Somebody works on it, so it is none.
+  if (other.run) return HasEnded(other, parts_.leases) && Undo(other.claim.uid, "its run has ended").has_value();
   if (!other.claim.name.empty()) {
     const auto brief = std::min(deadline, steady_clock::now() + kRecheckTimeout);
     const auto claim = parts_.claims.Get(other.claim, brief, ClaimSource::Urgency::kOnce);

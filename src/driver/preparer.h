@@ -43,6 +43,7 @@ class Preparer final : public kubelet::ClaimHandler {
     std::chrono::milliseconds hardware_wait{10'000};  // For the first scan, and for one that finds a new device.
     // Whether one Prepare at a time may run on the thread that brings it. Waking another costs as much as the CDI file.
     bool use_callers_thread = false;
+    std::optional<api::LocalRun> run = std::nullopt;  // Claims are prepared for it, not for pods.
   };
   // All must outlive it.
   struct Parts {

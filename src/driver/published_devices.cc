@@ -20,6 +20,14 @@ bool IsHeldUnderAnotherName(const device::Device& device,
   });
 }
 
+bool IsHeldByRun(const api::Hardware& hardware, const std::vector<std::shared_ptr<const api::PreparedClaim>>& claims) {
+  return std::ranges::any_of(claims, [&](const auto& claim) {
+    return claim->run && std::ranges::any_of(claim->devices, [&](const api::PreparedDevice& held) {
+             return !held.admin_access && api::Overlap(held.hardware, hardware);
+           });
+  });
+}
+
 // The strongest first, so that the mildest goes where there are too many.
 void AddTaints(api::Device& device, const std::vector<api::Taint>& taints) {
   device.taints.insert(device.taints.end(), taints.begin(), taints.end());
@@ -38,9 +46,12 @@ std::vector<api::Device> PublishedDevices(const device::Snapshot& snapshot, cons
     const bool withdrawn = found != health.end() && found->withdraw;
     if (withdrawn || IsHeldUnderAnotherName(device, claims)) continue;
     api::Device& added = devices.emplace_back(device::MakeApiDevice(snapshot, device));
-    if (std::ranges::any_of(holders, [&](const ForeignHolder& holder) { return Holds(holder, HardwareOf(device)); })) {
-      added.taints.push_back({.key = std::string(kHeldTaint), .value = "", .effect = "NoSchedule"});
-    }
+    const api::Hardware hardware = HardwareOf(device);
+    const auto taint = [&](std::string_view key) {
+      added.taints.push_back({.key = std::string(key), .value = "", .effect = "NoSchedule"});
+    };
+    if (std::ranges::any_of(holders, [&](const auto& holder) { return Holds(holder, hardware); })) taint(kHeldTaint);
+    if (IsHeldByRun(hardware, claims)) taint(kRunTaint);
     if (found != health.end()) AddTaints(added, found->taints);
   }
   return devices;

@@ -15,10 +15,12 @@ namespace tessera::driver {
 
 // On a GPU that a device plugin gave to a pod.
 inline constexpr std::string_view kHeldTaint = "gpu.nvidia.com/device-plugin";
+// On one that a `tessera run` has.
+inline constexpr std::string_view kRunTaint = "gpu.nvidia.com/local-run";
 
-// All devices in the snapshot's order, with the taints of their health; those that device-plugin pods hold have a taint
-// that keeps claims away. Left out are a device that the health policy withdraws, and one that a claim holds under
-// another name: to the scheduler it would seem free.
+// All devices in the snapshot's order, with the taints of their health; those that device-plugin pods or local runs hold
+// have a taint that keeps claims away. Left out are a device that the health policy withdraws, and one that a claim holds
+// under another name: to the scheduler it would seem free.
 std::vector<api::Device> PublishedDevices(const device::Snapshot& snapshot, const std::vector<ForeignHolder>& holders,
                                           const std::vector<std::shared_ptr<const api::PreparedClaim>>& claims,
                                           const std::vector<health::DeviceHealth>& health);

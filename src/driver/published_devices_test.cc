@@ -77,6 +77,19 @@ TEST(PublishedDevices, ThatAClaimHoldsUnderAnotherNameAreLeftOut) {
   EXPECT_EQ(count(held("gpu-0", HardwareOf(TestGpu(0)))), 4U);
 }
 
+TEST(PublishedDevices, ThatALocalRunHasKeepClaimsOut) {
+  const auto run = std::make_shared<const api::PreparedClaim>(
+      api::PreparedClaim{.claim = {"ml", "a", "uid"},
+                         .devices = {{.name = "gpu-1", .hardware = HardwareOf(TestGpu(1))},
+                                     {.name = "gpu-0", .admin_access = true, .hardware = HardwareOf(TestGpu(0))}},
+                         .run = api::LocalRun{.pid = 7}});
+  std::vector<std::string> tainted;
+  for (const api::Device& device : PublishedDevices(TestSnapshot(), {}, {run}, {})) {
+    for (const api::Taint& taint : device.taints) tainted.push_back(device.name + " " + taint.key + ":" + taint.effect);
+  }
+  EXPECT_THAT(tainted, ElementsAre("gpu-1 gpu.nvidia.com/local-run:NoSchedule"));
+}
+
 TEST(Identify, FindsWhatAnOldCheckpointNamesByUuidOrName) {
   api::PreparedClaim claim{
       .claim = {"ml", "a", "uid"},

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "device/slices.h"
+#include "driver/local_runs.h"
 
 namespace tessera::driver {
 namespace {
@@ -88,7 +89,7 @@ void Reconciler::MendFiles() {
     const auto lease = parts_.leases.TryAcquire(ClaimLease(uid));
     if (!lease || !lease->has_value()) continue;
     const journal::ClaimPtr now = parts_.journal.Find(uid);
-    if (!now) continue;
+    if (!now || now->run) continue;  // A run made its file of its own driver root.
     if (auto identified = Identify(*now, *hardware)) {
       if (auto kept = parts_.journal.Start(*std::move(identified)); !kept)
         log::Failure(kept.error(), "Could not note hardware");
@@ -112,6 +113,7 @@ void Reconciler::MendFiles() {
 }
 
 Reconciler::Life Reconciler::LifeOf(const api::PreparedClaim& claim) {
+  if (claim.run) return HasEnded(claim, parts_.leases) ? Life::kGone : Life::kAlive;
   if (claim.claim.name.empty()) return Life::kUnknown;
   const auto found =
       parts_.claims.Get(claim.claim, steady_clock::now() + kApiTimeout, ClaimSource::Urgency::kBackground);

@@ -155,9 +155,9 @@ Result<Adoption> AdoptCheckpoint(const fs::path& directory, journal::Journal& jo
     ++adoption.adopted;
   }
   TESSERA_TRY(journal.Refresh());
-  // The Go driver wrote last, so what is not in its file it has unprepared.
+  // The Go driver wrote last, so what is not in its file it has unprepared. Runs were never in it.
   for (const journal::ClaimPtr& claim : journal.All()) {
-    if (ours.fingerprints.empty() || there.contains(claim->claim.uid)) continue;
+    if (ours.fingerprints.empty() || there.contains(claim->claim.uid) || claim->run) continue;
     TESSERA_TRY(journal.Forget(claim->claim.uid));
     ++adoption.forgotten;
   }
@@ -169,7 +169,9 @@ Result<Adoption> AdoptCheckpoint(const fs::path& directory, journal::Journal& jo
 Result<void> KeepCheckpoint(const fs::path& directory, journal::Journal& journal, const std::string& boot_id) {
   TESSERA_TRY(journal.Refresh());
   std::vector<api::PreparedClaim> claims;
-  for (const journal::ClaimPtr& claim : journal.All()) claims.push_back(*claim);
+  for (const journal::ClaimPtr& claim : journal.All()) {
+    if (!claim->run) claims.push_back(*claim);
+  }
   TESSERA_ASSIGN(const UniqueFd lock, LockCheckpoint(directory));
   const Ours ours = ReadOurs(directory);
   const std::string text = journal::WriteCheckpoint(claims, boot_id, ours.release);

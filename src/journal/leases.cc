@@ -54,6 +54,17 @@ struct OpenFile {
   ino_t inode;
 };
 
+// Where everybody may write, the kernel lets nobody open another's file with O_CREAT (fs.protected_regular).
+UniqueFd OpenOrMake(const std::filesystem::path& file, mode_t mode) {
+  constexpr int kFlags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  for (int attempt = 0;; ++attempt) {
+    if (UniqueFd there{::open(file.c_str(), kFlags)}; there || errno != ENOENT || attempt == 2) return there;
+    UniqueFd made{::open(file.c_str(), kFlags | O_CREAT | O_EXCL, mode)};
+    if (made) ::fchmod(made.get(), mode);  // Whatever the umask.
+    if (made || errno != EEXIST) return made;
+  }
+}
+
 std::unexpected<Error> TimedOut(const std::string& name) {
   return Transient("LeaseTimeout", Format("somebody else is at work on {}", name));
 }
@@ -63,7 +74,7 @@ std::unexpected<Error> TimedOut(const std::string& name) {
 // The file, and the order among this process's threads: at most one of them asks the kernel for a place.
 class Leases::Table {
  public:
-  explicit Table(std::filesystem::path file) : file_(std::move(file)) {}
+  Table(std::filesystem::path file, mode_t mode) : file_(std::move(file)), mode_(mode) {}
 
   // The file, opened once: the threads of this process keep their order by themselves, so that all of its locks may
   // belong to one description.
@@ -74,7 +85,7 @@ class Leases::Table {
     }
     std::error_code ignored;  // Opening says what is wrong.
     std::filesystem::create_directories(file_.parent_path(), ignored);
-    UniqueFd fd{::open(file_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600)};
+    UniqueFd fd = OpenOrMake(file_, mode_);
     struct stat status{};
     if (!fd || ::fstat(fd.get(), &status) != 0) {
       return FromErrno(errno, IsFullOrReadOnly(errno) ? kUnwritable : kUnusable, "opening " + file_.string());
@@ -98,6 +109,7 @@ class Leases::Table {
 
  private:
   const std::filesystem::path file_;
+  const mode_t mode_;
   Turns turns_;
   std::mutex mutex_;  // Guards open_.
   std::shared_ptr<const OpenFile> open_;
@@ -160,8 +172,9 @@ Lease::Lease(std::unique_ptr<Held> held) : held_(std::move(held)) {}
 Lease::Lease(Lease&&) noexcept = default;
 Lease& Lease::operator=(Lease&&) noexcept = default;
 Lease::~Lease() = default;
+int Lease::descriptor() const { return held_->file ? held_->file->fd.get() : -1; }
 
-Leases::Leases(std::filesystem::path file) : table_(std::make_shared<Table>(std::move(file))) {}
+Leases::Leases(std::filesystem::path file, mode_t mode) : table_(std::make_shared<Table>(std::move(file), mode)) {}
 Leases::~Leases() = default;
 
 Result<Lease> Leases::Acquire(std::vector<std::string> names, std::chrono::steady_clock::time_point deadline) {

@@ -4,6 +4,8 @@
 // fcntl(2)). The kernel releases it when its holder dies, and nothing is left behind.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -22,6 +24,10 @@ class Lease {
   Lease& operator=(Lease&&) noexcept;
   ~Lease();
 
+  // A process that inherits this descriptor keeps the lease when this one dies, until all who have it are gone. Destroying
+  // the lease ends it for all. -1: it holds within this process alone.
+  int descriptor() const;
+
  private:
   friend class Leases;
   struct Held;
@@ -33,7 +39,8 @@ class Lease {
 // lease may hold within this process alone.
 class Leases {
  public:
-  explicit Leases(std::filesystem::path file);  // Made when first needed.
+  // The file is made when first needed. One that several users share is writable for all of them.
+  explicit Leases(std::filesystem::path file, mode_t mode = 0600);
   ~Leases();
 
   // All of `names`, taken in a fixed order so that two callers never wait for each other in a circle. Gives up at

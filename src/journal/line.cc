@@ -17,8 +17,8 @@ constexpr std::size_t kDigits = 8;
 constexpr std::string_view kClosing = R"(",)";
 constexpr std::size_t kPrefix = kOpening.size() + kDigits + kClosing.size();
 
-constexpr std::array<std::string_view, 11> kKnown = {"crc",  "v",       "op",         "claim",  "state",  "bootID",
-                                                     "pods", "devices", "allocation", "origin", "adopted"};
+constexpr std::array<std::string_view, 12> kKnown = {"crc",  "v",       "op",         "claim",  "state",   "bootID",
+                                                     "pods", "devices", "allocation", "origin", "adopted", "run"};
 
 // The checksum a line claims to have, when it begins as a line does.
 std::optional<std::uint32_t> ClaimedCrc(std::string_view text) {

@@ -19,12 +19,29 @@ using ::testing::IsEmpty;
 constexpr ErrorKinds kTransient = Only(ErrorKind::kTransient), kConfig = Only(ErrorKind::kPermanentConfig),
                      kDevice = Only(ErrorKind::kPermanentDevice);
 
-// Everything that is linked into the plugin or the hook.
-std::string PluginSources() {
+// Everything that is linked into the plugin, the hook or `tessera`.
+std::string AllSources() {
   std::string text;
-  for (const std::string_view folder :
-       {"api", "base", "cdi", "cel", "device", "driver", "health", "journal", "json", "kube", "kubelet", "net", "nvml",
-        "cmd/tessera-kubelet-plugin", "cmd/tessera-cdi-hook"}) {
+  for (const std::string_view folder : {"alloc",
+                                        "api",
+                                        "base",
+                                        "cdi",
+                                        "cel",
+                                        "device",
+                                        "driver",
+                                        "health",
+                                        "inspect",
+                                        "journal",
+                                        "json",
+                                        "kube",
+                                        "kubelet",
+                                        "local",
+                                        "manifests",
+                                        "net",
+                                        "nvml",
+                                        "cmd/tessera",
+                                        "cmd/tessera-kubelet-plugin",
+                                        "cmd/tessera-cdi-hook"}) {
     text += Sources(std::filesystem::path("src") / folder);
   }
   return text;
@@ -82,7 +99,7 @@ std::vector<std::string> Differences(const Found& found) {
 }
 
 TEST(ErrorCodes, AreThoseOfTheSourcesWithTheirKinds) {
-  const std::string text = PluginSources();
+  const std::string text = AllSources();
   Found found = CodesIn(text);
   for (const auto& [code, kinds] : kNamed) {
     ASSERT_TRUE(text.contains(Format("\"{}\"", code))) << code;

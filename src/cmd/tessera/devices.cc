@@ -4,9 +4,11 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <map>
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cmd/tessera/exit_codes.h"
 #include "device/inventory.h"
 #include "health/state_file.h"
@@ -20,6 +22,17 @@
 
 namespace tessera::cmd {
 namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  tessera devices                              the GPUs of this machine
+  tessera devices -o wide                      with UUIDs, links and PCIe
+  tessera devices -o slices                    the ResourceSlices this node would publish
+  tessera devices --driver-root /run/nvidia/driver
+  tessera devices --simulate dgx-h100          a simulated machine (tessera-sim profiles lists them)
+  tessera devices --record machine.json        everything that was read, for a bug report
+  tessera devices --history                    how the devices of finished claims were when these ended
+
+Exit codes: 0 fine, 1 no driver or another problem, 2 usage, 4 some device could not be read.)";
 
 constexpr const char* kPluginDir = "/var/lib/kubelet/plugins/gpu.nvidia.com";
 
@@ -110,7 +123,56 @@ int ShowHistory(const DevicesOptions& options) {
 
 }  // namespace
 
+void AddDevices(CLI::App& app, DevicesOptions& options) {
+  static const std::map<std::string, inspect::DevicesFormat> kFormats{{"table", inspect::DevicesFormat::kTable},
+                                                                      {"wide", inspect::DevicesFormat::kWide},
+                                                                      {"json", inspect::DevicesFormat::kJson},
+                                                                      {"yaml", inspect::DevicesFormat::kYaml},
+                                                                      {"slices", inspect::DevicesFormat::kSlices}};
+  CLI::App* devices = app.add_subcommand("devices", "List the GPUs and MIG devices of this machine");
+  devices->footer(kExamples);
+  devices->add_option("-o,--output", options.view.format, "table, wide, json, yaml or slices")
+      ->transform(CLI::CheckedTransformer(kFormats, CLI::ignore_case).description(""))
+      ->type_name("FORMAT");
+  CLI::Option* root = devices->add_option("--driver-root", options.driver_root,
+                                          "Where the NVIDIA driver is installed; default: / and /run/nvidia/driver");
+  root->type_name("DIR")->check(CLI::ExistingDirectory);
+  CLI::Option* sysfs = devices->add_option("--sysfs-root", options.sysfs_root, "Where sysfs is mounted");
+  sysfs->type_name("DIR")->capture_default_str();
+  devices->add_option("--node-name", options.view.node_name, "Node for -o slices; default: $NODE_NAME or the host name")
+      ->type_name("NAME")
+      ->check(CLI::Validator(
+          [](const std::string& name) { return IsDnsSubdomain(name) ? "" : name + " is no node name"; }, ""));
+  devices->add_option("--timeout", options.timeout_seconds, "Seconds after which a driver that hangs is given up")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 3600))
+      ->capture_default_str();
+  CLI::Option* simulate = devices->add_option("--simulate", options.simulate, "Show a simulated machine instead");
+  simulate->type_name("PROFILE")->excludes(root)->excludes(sysfs);
+  devices->add_option("--record", options.record, "Also write everything that was read to FILE")->type_name("FILE");
+  devices->add_option("--replay", options.replay, "Show what such a FILE holds instead")
+      ->type_name("FILE")
+      ->excludes(root)
+      ->excludes(sysfs)
+      ->excludes(simulate);
+  CLI::Option* history =
+      devices->add_flag("--history", options.history, "Show how the devices of finished claims were instead");
+  history->excludes(root)->excludes(sysfs)->excludes(simulate);
+  devices
+      ->add_option(
+          "--plugin-dir", options.plugin_dir,
+          "The kubelet plugin's directory: health, --history; default: /var/lib/kubelet/plugins/gpu.nvidia.com")
+      ->type_name("DIR");
+  devices->add_option("--verdicts-dir", options.verdicts_dir, "Its --health-verdicts-dir, where it has one")
+      ->type_name("DIR")
+      ->excludes(history);
+}
+
 int RunDevices(DevicesOptions options) {
+  if (options.history && options.view.format == inspect::DevicesFormat::kSlices) {
+    std::fputs("tessera: --history has no -o slices\n", stderr);
+    return kExitUsage;
+  }
   if (options.history) return ShowHistory(options);
   const auto recording = Read(options);
   if (!recording.has_value()) return Fail(recording.error());

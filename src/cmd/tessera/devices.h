@@ -1,6 +1,7 @@
 // cmd/tessera/devices.h: `tessera devices`.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 
@@ -20,6 +21,9 @@ struct DevicesOptions {
   std::optional<std::string> plugin_dir;
   std::string verdicts_dir;  // The plugin's --health-verdicts-dir; empty: none.
 };
+
+// The command's flags and help.
+void AddDevices(CLI::App& app, DevicesOptions& options);
 
 // Runs the command and returns its exit code.
 int RunDevices(DevicesOptions options);

@@ -15,6 +15,15 @@
 namespace tessera::cmd {
 namespace {
 
+constexpr const char* kExamples = R"(Examples:
+  tessera lint claim.yaml pod.yaml             against the API's rules, CEL and our configs
+  tessera lint --k8s 1.35 manifests/           all manifests of a directory, for that release
+  kubectl get resourceslices -o yaml | tessera lint --slices - claim.yaml
+                                               and against the devices of the cluster
+  helm template CHART | tessera lint -
+
+Exit codes: 0 no errors, 1 errors found, 2 usage.)";
+
 namespace fs = std::filesystem;
 
 // What `kubectl apply -f DIRECTORY` takes, in its order.
@@ -79,6 +88,27 @@ Result<lint::LiveDevices> ReadSlices(const std::string& file) {
 }
 
 }  // namespace
+
+void AddLint(CLI::App& app, LintOptions& options) {
+  CLI::App* command = app.add_subcommand("lint", "Check claims, templates, classes, pods and workloads in files");
+  command->footer(kExamples);
+  command->add_option("FILE", options.files, "Manifests; a directory, or - for standard input")->required();
+  command->add_option("--k8s", options.release, "The release of Kubernetes: 1.34 to 1.37")
+      ->type_name("RELEASE")
+      ->capture_default_str()
+      ->check(CLI::Validator(
+          [](const std::string& release) {
+            return lint::ParseRelease(release) ? "" : release + " is not one of 1.34, 1.35, 1.36, 1.37";
+          },
+          ""));
+  command->add_option("--slices", options.slices, "Also match selectors with the devices of these ResourceSlices")
+      ->type_name("FILE");
+  command
+      ->add_option_function<std::string>(
+          "-o,--output", [&](const std::string& format) { options.as_json = format == "json"; }, "text or json")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"text", "json"}));
+}
 
 int RunLint(const LintOptions& options) {
   if (options.slices == "-" && std::ranges::find(options.files, std::string("-")) != options.files.end()) {

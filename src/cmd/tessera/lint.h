@@ -1,6 +1,7 @@
 // cmd/tessera/lint.h: `tessera lint`.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,9 @@ struct LintOptions {
   std::string slices;  // A file, or "-"; empty: no devices are known.
   bool as_json = false;
 };
+
+// The command's flags and help.
+void AddLint(CLI::App& app, LintOptions& options);
 
 // Runs the command and returns its exit code.
 int RunLint(const LintOptions& options);

@@ -1,0 +1,34 @@
+#include "tests/cli/runtimes.h"
+
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+namespace tessera::tests {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Device nodes and mounts are root's, and some machines that run tests do not let even root make them.
+bool MayMakeContainers() {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(::geteuid() == 0 && ::unshare(CLONE_NEWNS) == 0 ? 0 : 1);
+  int status = 1;
+  ::waitpid(child, &status, 0);
+  return status == 0;
+}
+
+}  // namespace
+
+bool HasMixedCgroups() { return fs::exists("/sys/fs/cgroup/unified"); }
+
+std::optional<std::string> WhyNot(const std::string& runtime) {
+  if (!fs::exists("/usr/bin/" + runtime) && !fs::exists("/usr/sbin/" + runtime)) return runtime + " is not installed";
+  if (!MayMakeContainers()) return "containers cannot be made here";
+  if (runtime == "crun" && HasMixedCgroups()) return "crun does not take this machine's control groups";
+  return std::nullopt;
+}
+
+}  // namespace tessera::tests

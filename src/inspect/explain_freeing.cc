@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <set>
 #include <tuple>
 
@@ -88,10 +89,10 @@ Holders FewestToFree(NodeTrial& trial, const Holders& all) {
     if (trial.FitsBeside(Without(all, one))) return {one};
   }
   Holders freed = all, stay;
-  for (auto one = all.rbegin(); one != all.rend(); ++one) {
-    stay.push_back(*one);
+  for (const Holder* one : std::ranges::reverse_view(all)) {
+    stay.push_back(one);
     if (trial.FitsBeside(stay)) {
-      std::erase(freed, *one);
+      std::erase(freed, one);
     } else {
       stay.pop_back();
     }

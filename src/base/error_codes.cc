@@ -182,6 +182,11 @@ constexpr auto kCodes = std::to_array<CodeInfo>({
     {"CommandNotRunnable", kByErrno, kTool, "run", "it is there and cannot be started; exit code 126", "check its rights, and the interpreter it names"},
     {"NoSimulator", kByErrno, kTool, "run, devices", "`tessera-sim` is not beside `tessera`", "install it (make install does)"},
     {"SimulatorFailed", kByErrno, kTool, "run, devices", "the simulated machine could not be made", "see with tessera-sim profiles what there is"},
+    {"NameNeeded", kConfig, kTool, "explain", "the files hold no claim or pod, or several", "give the NAME of one"},
+    {"NoSuchObject", kConfig, kTool, "explain", "there is no claim or pod of that name", "check NAME and namespace (-n)"},
+    {"TooManyObjects", kTransient, kTool, "explain", "the cluster holds more objects than are read at once", "explain from files with -f, of fewer objects"},
+    {"NoManifests", kConfig, kTool, "lint", "a directory holds no .yaml, .yml or .json file", "name the directory that does; those below it are not looked into"},
+    {"NoDevices", kConfig, kTool, "lint", "the file of --slices holds no ResourceSlice with devices", "make it with kubectl get resourceslices -o yaml"},
     {"NotAFile", kConfig, kTool, "devices", "the file to be written is something else already", "name a new file"},
 });
 // clang-format on

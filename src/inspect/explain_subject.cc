@@ -125,7 +125,7 @@ std::unexpected<Error> NoSuch(const Target& target, const std::vector<std::strin
   const auto near = NearMatch(target.name, views);
   const std::string where = live ? "" : " in the files given";
   return BadConfig("NoSuchObject", Format("there is no {}{}", ToText(target), where),
-                   near ? Format("Did you mean {}?", *near) : "Check the name and the namespace (-n).");
+                   near ? Format("did you mean {}?", *near) : "check the name and the namespace (-n)");
 }
 
 void NoteExtendedResources(Subject& subject) {

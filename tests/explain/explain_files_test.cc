@@ -106,7 +106,7 @@ TEST(ExplainCommand, ANameIsNeededWhenThereAreSeveral) {
 TEST(ExplainCommand, AnUnknownNameGetsANearOne) {
   const Outcome result = RunProgram("tessera", {"explain", "claim", "trian", "-f", SituationFile("fits.yaml")});
   EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("[NoSuchObject]"), HasSubstr("Did you mean train?")));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("[NoSuchObject]"), HasSubstr("did you mean train?")));
 }
 
 TEST(ExplainCommand, ABadFileIsNamedWithItsLine) {

@@ -43,7 +43,7 @@ Result<std::string> OnlyName(const manifests::Objects& objects, inspect::Target:
   }
   if (names.size() == 1) return names.front();
   const std::string what = kind == inspect::Target::Kind::kClaim ? "ResourceClaims" : "Pods";
-  return BadConfig("NameNeeded", Format("the files of -f hold {} {}", names.size(), what), "Give the NAME of one.");
+  return BadConfig("NameNeeded", Format("the files of -f hold {} {}", names.size(), what), "give the NAME of one");
 }
 
 struct Input {

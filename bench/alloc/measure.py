@@ -65,7 +65,7 @@ def main() -> int:
     _write(about, rows, ready)
     print(table(rows))
     for gpus, once in ready.items():
-        print(f"ours made ready, {gpus} GPUs: inventory {once['inventory']:.1f} us, allocator {once['allocator']:.1f} us")
+        print(f"made ready, {gpus} GPUs: inventory {once['inventory']:.1f} us, allocator {once['allocator']:.1f} us")
     print(f"\nload of the machine: {about['load']} before, {about['load_at_end']} after; also in {RESULT}")
     return 0
 
@@ -112,7 +112,7 @@ def agree(what: str, ours: Any, theirs: Any) -> None:
 
 
 def _ready(allocations: Iterable[inputs.Allocation], arguments: argparse.Namespace) -> dict[int, dict[str, float]]:
-    found = {}
+    found: dict[int, dict[str, float]] = {}
     for each in allocations:
         if each.layout == inputs.FULL_NODES and each.gpus not in found:
             line = _lines([OURS, "ready", each.file, arguments.milliseconds])[0]

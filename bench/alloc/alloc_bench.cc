@@ -2,7 +2,8 @@
 // order and prints the same fields.
 //
 //   alloc_bench allocate RELEASE FILE MILLISECONDS    {"answer": …, "ns": …} on one line
-//   alloc_bench inventory FILE MILLISECONDS           {"ns": …}: slices made ready for any number of questions
+//   alloc_bench ready FILE MILLISECONDS               {"inventory_ns": …, "allocator_ns": …}: slices, and with them what
+//                                                     claims hold, made ready for any number of questions
 //   alloc_bench cel RELEASE FILE MILLISECONDS         {"answer": …, "compile_ns": …, "evaluate_ns": …} a line, one an
 //                                                     expression; cold_evaluate_ns: with a device that is made ready first
 #include <time.h>
@@ -89,11 +90,18 @@ void Print(const json::Value& value) { std::cout << json::PrintJson(value) << '\
 // The first node that has it, and what the scheduler would write into the claims.
 std::string Ask(const alloc::Allocator& allocator, std::span<const alloc::Node> nodes,
                 std::span<const alloc::Claim> claims) {
+  const alloc::Question question = allocator.Prepare(claims);
   for (const alloc::Node& node : nodes) {
-    const auto outcome = allocator.Allocate(node, claims);
+    const auto outcome = allocator.Allocate(node, question);
     if (!outcome || outcome->allocated) return Format("{}: {}", node.name, tests::AnswerOf(outcome));
   }
   return "-";
+}
+
+alloc::AllocatedState AllocatedOf(const AllocationProblem& problem, const alloc::Rules& rules) {
+  alloc::AllocatedState allocated(rules.gates);
+  for (const api::AllocationResult& result : problem.allocated) allocated.Add(result);
+  return allocated;
 }
 
 int Allocate(std::string_view release, const std::string& file, milliseconds time) {
@@ -101,15 +109,15 @@ int Allocate(std::string_view release, const std::string& file, milliseconds tim
   const AllocationProblem problem = Must(tests::DecodeProblem(input.problem));
   const alloc::Rules rules = alloc::RulesFor(tests::ReleaseOf(release));
   const alloc::Inventory inventory(problem.slices);
-  alloc::AllocatedState allocated(rules.gates);
-  for (const api::AllocationResult& result : problem.allocated) allocated.Add(result);
+  const alloc::AllocatedState allocated = AllocatedOf(problem, rules);
   const alloc::Allocator allocator(inventory, allocated, problem.classes, tests::SelectorsOf(rules.release), rules);
   std::vector<alloc::Node> nodes;
   for (std::string& name : input.nodes) nodes.push_back({.name = std::move(name), .labels = {}});
   const std::string answer = Ask(allocator, nodes, problem.claims);
   const double median = MedianNanoseconds(time, [&] {
+    const alloc::Question question = allocator.Prepare(problem.claims);
     for (const alloc::Node& node : nodes) {
-      const auto outcome = allocator.Allocate(node, problem.claims);
+      const auto outcome = allocator.Allocate(node, question);
       if (!outcome || outcome->allocated) break;
     }
   });
@@ -117,9 +125,16 @@ int Allocate(std::string_view release, const std::string& file, milliseconds tim
   return 0;
 }
 
-int MakeInventory(const std::string& file, milliseconds time) {
+int MakeReady(const std::string& file, milliseconds time) {
   const AllocationProblem problem = Must(tests::DecodeProblem(Read<AllocationInput>(file).problem));
-  Print({{"ns", MedianNanoseconds(time, [&] { const alloc::Inventory inventory(problem.slices); })}});
+  const alloc::Rules rules = alloc::RulesFor(cel::Release::k1_37);
+  const alloc::Inventory inventory(problem.slices);
+  const alloc::AllocatedState allocated = AllocatedOf(problem, rules);
+  cel::SelectorCache& selectors = tests::SelectorsOf(rules.release);
+  const double allocator = MedianNanoseconds(
+      time, [&] { const alloc::Allocator made(inventory, allocated, problem.classes, selectors, rules); });
+  const double slices = MedianNanoseconds(time, [&] { const alloc::Inventory made(problem.slices); });
+  Print({{"inventory_ns", slices}, {"allocator_ns", allocator}});
   return 0;
 }
 
@@ -145,9 +160,9 @@ int Main(std::span<char*> args) {
   const auto given = ParseNumber<std::uint32_t>(args.back());
   const milliseconds time(given.value_or(0));
   if (given && args.size() == 5 && command == "allocate") return Allocate(args[2], args[3], time);
-  if (given && args.size() == 4 && command == "inventory") return MakeInventory(args[2], time);
+  if (given && args.size() == 4 && command == "ready") return MakeReady(args[2], time);
   if (given && args.size() == 5 && command == "cel") return Cel(args[2], args[3], time);
-  std::cerr << "usage: alloc_bench allocate RELEASE FILE MILLISECONDS | inventory FILE MILLISECONDS | "
+  std::cerr << "usage: alloc_bench allocate RELEASE FILE MILLISECONDS | ready FILE MILLISECONDS | "
                "cel RELEASE FILE MILLISECONDS\n";
   return 2;
 }

@@ -60,12 +60,12 @@ def main() -> int:
     except Differs as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
-    inventory = _inventory(allocations, arguments)
+    ready = _ready(allocations, arguments)
     about |= {"load_at_end": report.machine()["load"], "amounts": vars(arguments)}
-    _write(about, rows, inventory)
+    _write(about, rows, ready)
     print(table(rows))
-    for gpus, microseconds in inventory.items():
-        print(f"our inventory of {gpus} GPUs, made once for each change of the slices: {microseconds:.1f} us")
+    for gpus, once in ready.items():
+        print(f"made ready, {gpus} GPUs: inventory {once['inventory']:.1f} us, allocator {once['allocator']:.1f} us")
     print(f"\nload of the machine: {about['load']} before, {about['load_at_end']} after; also in {RESULT}")
     return 0
 
@@ -111,11 +111,13 @@ def agree(what: str, ours: Any, theirs: Any) -> None:
         raise Differs(f"{what}: we answer {ours!r}, Kubernetes answers {theirs!r}")
 
 
-def _inventory(allocations: Iterable[inputs.Allocation], arguments: argparse.Namespace) -> dict[int, float]:
-    files = {each.gpus: each.file for each in allocations if each.layout == inputs.FULL_NODES}
-    return {
-        gpus: _lines([OURS, "inventory", file, arguments.milliseconds])[0]["ns"] / 1000 for gpus, file in files.items()
-    }
+def _ready(allocations: Iterable[inputs.Allocation], arguments: argparse.Namespace) -> dict[int, dict[str, float]]:
+    found: dict[int, dict[str, float]] = {}
+    for each in allocations:
+        if each.layout == inputs.FULL_NODES and each.gpus not in found:
+            line = _lines([OURS, "ready", each.file, arguments.milliseconds])[0]
+            found[each.gpus] = {what: line[f"{what}_ns"] / 1000 for what in ("inventory", "allocator")}
+    return found
 
 
 def _both(release: str, command: str, file: Path, arguments: argparse.Namespace) -> tuple[Answers, Answers]:
@@ -132,14 +134,14 @@ def _middle(turns: Sequence[tuple[Answers, Answers]], side: int, line: int, fiel
     return statistics.median(turn[side][line][field] for turn in turns) / 1000
 
 
-def _write(about: dict[str, Any], rows: Sequence[Row], inventory: dict[int, float]) -> None:
+def _write(about: dict[str, Any], rows: Sequence[Row], ready: dict[int, dict[str, float]]) -> None:
     """Whole or not at all."""
     unfinished = RESULT.with_suffix(".new")
     found = {
         "about": about,
         "unit": "us",
         "rows": [{**asdict(row), "faster": row.faster} for row in rows],
-        "inventory": inventory,
+        "ready": ready,
     }
     unfinished.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     unfinished.rename(RESULT)

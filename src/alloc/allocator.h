@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "alloc/allocated_state.h"
 #include "alloc/inventory.h"
 #include "alloc/node.h"
+#include "alloc/node_pools.h"
 #include "alloc/plan.h"
 #include "alloc/results.h"
 #include "alloc/rules.h"
@@ -65,7 +67,19 @@ struct Explanation {
   std::vector<RequestVerdict> requests;
 };
 
-// Everything it is given must outlive it. Safe from any thread.
+// Claims, checked and compiled once, that can be asked of any number of nodes. Safe from any thread.
+class Question {
+ private:
+  friend class Allocator;
+  explicit Question(std::span<const Claim> claims) : claims_(claims) {}
+
+  const std::span<const Claim> claims_;
+  HeldDevices held_ = HeldDevices::kLeftOut;
+  std::optional<Result<Plan>> plan_;  // Unless it depends on the node.
+};
+
+// Everything it is given must outlive it and stay as it is. Safe from any thread. Pools are put together when it is made,
+// which looks at every device: make one for many questions.
 class Allocator {
  public:
   Allocator(const Inventory& inventory, const AllocatedState& allocated, const Classes& classes,
@@ -75,15 +89,21 @@ class Allocator {
   // scheduler, whatever other nodes have (its text is the message), or AllocationUndecided.
   Result<Outcome> Allocate(const Node& node, std::span<const Claim> claims, const SearchLimits& limits = {}) const;
 
+  // The same for many nodes: what is no node's is done once. Claims and allocator must outlive the question.
+  Question Prepare(std::span<const Claim> claims) const;
+  Result<Outcome> Allocate(const Node& node, const Question& question, const SearchLimits& limits = {}) const;
+
   // Each device's first obstacle for each request. Nothing of it happens during Allocate().
   Result<Explanation> Explain(const Node& node, std::span<const Claim> claims) const;
 
  private:
-  const Inventory& inventory_;
-  const AllocatedState& allocated_;
+  Result<Plan> PlanFor(std::span<const Claim> claims, const PoolSet& pools, const Node& node) const;
+  Result<Outcome> Solve(const PoolSet& pools, const Node& node, const Plan& plan, const SearchLimits& limits) const;
+
   const Classes& classes_;
   cel::SelectorCache& selectors_;
   const Rules rules_;
+  const NodePools pools_;
   const NewShareId new_share_id_;
 };
 

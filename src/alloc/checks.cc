@@ -23,9 +23,10 @@ bool LacksCounters(const Problem& problem, const Candidate& candidate) {
   return IsOverdrawn(problem.pools.pools[candidate.pool]) || FirstMissing(problem.pools, candidate) != nullptr;
 }
 
-const ConstraintState* FirstWithoutAttribute(const Problem& problem, const Option& option, const Candidate& candidate) {
+const PlannedConstraint* FirstWithoutAttribute(const Problem& problem, const Option& option,
+                                               const Candidate& candidate) {
   for (const std::uint32_t number : option.constraints) {
-    const ConstraintState& constraint = problem.plan.claims[option.claim].constraints[number];
+    const PlannedConstraint& constraint = problem.plan.claims[option.claim].constraints[number];
     if (FindAttribute(candidate, constraint.attribute()) == nullptr) return &constraint;
   }
   return nullptr;
@@ -78,7 +79,7 @@ bool IsOverdrawn(const Pool& pool) {
 Obstacle FirstObstacle(const Problem& problem, std::size_t number, std::uint32_t device) {
   const Option& option = problem.plan.options[number];
   const Candidate& candidate = problem.pools.devices[device];
-  if (!option.admin && candidate.use != nullptr && candidate.use->exclusive) return Obstacle::kHeld;
+  if (!option.admin && IsHeld(candidate)) return Obstacle::kHeld;
   const Match match = problem.matcher.Ask(number, device);
   if (match == Match::kFault) return Obstacle::kFault;
   if (match != Match::kYes) return Obstacle::kSelector;

@@ -28,7 +28,7 @@ struct Problem {
   const PoolSet& pools;
   const Rules& rules;
   Matcher& matcher;
-  Plan& plan;
+  const Plan& plan;
 };
 
 // The first that applies, on the assumption that nothing has been chosen yet.

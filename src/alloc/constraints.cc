@@ -31,30 +31,30 @@ bool IsScalar(const api::Attribute& attribute) {
 
 bool SameValue(const api::Attribute& a, const api::Attribute& b) { return IsScalar(a) && a == b; }
 
-ConstraintState::ConstraintState(const api::Constraint& constraint, const Rules& rules)
+PlannedConstraint::PlannedConstraint(const api::Constraint& constraint, const Rules& rules)
     : constraint_(&constraint),
       attribute_(constraint.match_attribute ? *constraint.match_attribute : *constraint.distinct_attribute),
       match_(constraint.match_attribute.has_value()),
-      keeps_last_only_(rules.distinct_keeps_last_only) {}
+      keeps_last_only_(!match_ && rules.distinct_keeps_last_only) {}
 
-bool ConstraintState::Covers(std::string_view main, std::string_view full) const {
+bool PlannedConstraint::Covers(std::string_view main, std::string_view full) const {
   const auto& names = constraint_->requests;
   return names.empty() || std::ranges::any_of(names, [&](const auto& name) { return name == main || name == full; });
 }
 
-bool ConstraintState::Fits(const api::Attribute& value) const {
+bool ConstraintState::Fits(const PlannedConstraint& constraint, const api::Attribute& value) const {
   if (devices_ == 0) return true;
-  if (match_) return SameValue(value, *values_.front().second);
+  if (constraint.matches()) return SameValue(value, *values_.front().second);
   // A value whose type the scheduler does not know differs from nothing.
   return values_.empty() ||
          (IsScalar(value) && std::ranges::none_of(values_, [&](const auto& known) { return *known.second == value; }));
 }
 
-bool ConstraintState::Add(std::uint32_t request, const Candidate& candidate) {
-  const api::Attribute* value = FindAttribute(candidate, attribute_);
-  if (value == nullptr || !Fits(*value)) return false;
+bool ConstraintState::Add(const PlannedConstraint& constraint, std::uint32_t request, const Candidate& candidate) {
+  const api::Attribute* value = FindAttribute(candidate, constraint.attribute());
+  if (value == nullptr || !Fits(constraint, *value)) return false;
   ++devices_;
-  if (!match_ && keeps_last_only_) {
+  if (constraint.keeps_last_only()) {
     const auto slot = std::ranges::find(values_, request, &std::pair<std::uint32_t, const api::Attribute*>::first);
     if (slot != values_.end()) {
       slot->second = value;
@@ -65,9 +65,9 @@ bool ConstraintState::Add(std::uint32_t request, const Candidate& candidate) {
   return true;
 }
 
-void ConstraintState::Remove(std::uint32_t request) {
+void ConstraintState::Remove(const PlannedConstraint& constraint, std::uint32_t request) {
   --devices_;
-  if (!match_ && keeps_last_only_) {
+  if (constraint.keeps_last_only()) {
     std::erase_if(values_, [&](const auto& known) { return known.first == request; });
   } else {
     values_.pop_back();

@@ -25,28 +25,36 @@ const api::Attribute* FindAttribute(const Candidate& candidate, const AttributeN
 // Lists are never the same, and versions are compared as text.
 bool SameValue(const api::Attribute& a, const api::Attribute& b);
 
-class ConstraintState {
+// A constraint of a claim, made ready. Views the claim's, which must outlive it.
+class PlannedConstraint {
  public:
-  ConstraintState(const api::Constraint& constraint, const Rules& rules);
+  PlannedConstraint(const api::Constraint& constraint, const Rules& rules);
 
   // Whether it is about devices of this request, "main" or, with a sub-request, "main/sub".
   bool Covers(std::string_view main, std::string_view full) const;
 
   bool matches() const { return match_; }  // matchAttribute; otherwise distinctAttribute.
   const AttributeName& attribute() const { return attribute_; }
-
-  // Adds the device when it satisfies the constraint together with those added before. `request` is the number of the
-  // main request. Each device added is removed again in reverse order, or never.
-  bool Add(std::uint32_t request, const Candidate& candidate);
-  void Remove(std::uint32_t request);
+  bool keeps_last_only() const { return keeps_last_only_; }  // Rules::distinct_keeps_last_only applies.
 
  private:
-  bool Fits(const api::Attribute& value) const;
-
   const api::Constraint* constraint_;
   AttributeName attribute_;
   bool match_;
   bool keeps_last_only_;
+};
+
+// The devices that have been chosen under a constraint, which is always the same one.
+class ConstraintState {
+ public:
+  // Adds the device when it satisfies the constraint together with those added before. `request` is the number of the
+  // main request. Each device added is removed again in reverse order, or never.
+  bool Add(const PlannedConstraint& constraint, std::uint32_t request, const Candidate& candidate);
+  void Remove(const PlannedConstraint& constraint, std::uint32_t request);
+
+ private:
+  bool Fits(const PlannedConstraint& constraint, const api::Attribute& value) const;
+
   std::vector<std::pair<std::uint32_t, const api::Attribute*>> values_;
   std::size_t devices_ = 0;
 };

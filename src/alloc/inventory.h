@@ -30,13 +30,14 @@ class Inventory {
 
   using Indices = std::vector<std::uint32_t>;
 
+  std::uint32_t SliceCount() const { return static_cast<std::uint32_t>(slices_.size()); }
   const InventorySlice& Slice(std::uint32_t index) const { return slices_[index]; }
 
   // Those that may matter to a node, in the order given: its own, then those for several. `with_counters` adds others'
   // slices that hold counters.
   Indices ForNode(std::string_view node, bool with_counters) const;
 
-  // All slices of a pool, of every generation.
+  // All slices of a pool, of every generation, in the order given.
   std::span<const std::uint32_t> OfPool(std::string_view driver, std::string_view pool) const;
 
   // Whether a device's name stands only once in all slices of its pool.

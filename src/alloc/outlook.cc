@@ -200,7 +200,7 @@ class OutlookBuilder {
   };
   static constexpr std::uint32_t kNoValue = UINT32_MAX;
 
-  Values ValuesOf(const ConstraintState& constraint) const {
+  Values ValuesOf(const PlannedConstraint& constraint) const {
     Values values{.of = std::vector<std::uint32_t>(DeviceCount(), kNoValue)};
     std::map<std::string, std::uint32_t> known;
     for (std::uint32_t device = 0; device < DeviceCount(); ++device) {
@@ -348,7 +348,7 @@ class OutlookBuilder {
   void FindTwins() {
     std::vector<Values> values;
     for (const PlannedClaim& claim : problem_.plan.claims) {
-      for (const ConstraintState& constraint : claim.constraints) values.push_back(ValuesOf(constraint));
+      for (const PlannedConstraint& constraint : claim.constraints) values.push_back(ValuesOf(constraint));
     }
     std::map<std::string, std::uint32_t> last;
     for (std::uint32_t device = 0; device < DeviceCount(); ++device) {

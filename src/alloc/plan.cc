@@ -35,8 +35,9 @@ Result<void> CheckSize(std::span<const Claim> claims) {
 // Puts one claim after the other into a plan.
 class Planner {
  public:
-  Planner(const Classes& classes, const PoolSet& pools, const Rules& rules, Matcher& matcher)
-      : classes_(classes), pools_(pools), rules_(rules), matcher_(matcher) {}
+  Planner(const Classes& classes, cel::SelectorCache& selectors, const PoolSet& pools, const Node& node,
+          const Rules& rules)
+      : classes_(classes), selectors_(selectors), pools_(pools), node_(node), rules_(rules) {}
 
   Result<void> Add(const Claim& claim);
   Plan Take() { return std::move(plan_); }
@@ -54,15 +55,16 @@ class Planner {
   std::string ClaimName() const { return api::ToText(plan_.claims.back().claim->ref); }
 
   const Classes& classes_;
+  cel::SelectorCache& selectors_;
   const PoolSet& pools_;
+  const Node& node_;
   const Rules& rules_;
-  Matcher& matcher_;
   Plan plan_;
   std::uint64_t wanted_ = 0;  // Devices, by the claim at hand, at least.
 };
 
 Result<void> Planner::Add(const Claim& claim) {
-  plan_.claims.push_back({.claim = &claim});
+  plan_.claims.push_back({.claim = &claim, .first_constraint = plan_.constraint_count});
   wanted_ = 0;
   const std::size_t first = plan_.options.size();
   for (const api::ClaimRequest& request : claim.spec.requests) TESSERA_TRY(AddRequest(request));
@@ -72,6 +74,7 @@ Result<void> Planner::Add(const Claim& claim) {
   }
   TESSERA_TRY(AddConstraints());
   PlannedClaim& planned = plan_.claims.back();
+  plan_.constraint_count += static_cast<std::uint32_t>(planned.constraints.size());
   for (std::size_t i = first; i < plan_.options.size(); ++i) {
     Option& option = plan_.options[i];
     const std::string& main = claim.spec.requests[option.main].name;
@@ -153,8 +156,8 @@ Result<void> Planner::AddOption(const api::ClaimRequest& main, const api::Device
                ClaimName(), name, request.device_class, Quote(request.device_class)),
         "create the DeviceClass, or correct deviceClassName");
   }
-  matcher_.AddOption(device_class->second, request, plan_.claims.back().claim->ref);
-  Option& option = plan_.options.emplace_back();
+  const api::ClaimRef& claim = plan_.claims.back().claim->ref;
+  Option& option = plan_.options.emplace_back(DeviceFilter(device_class->second, request, claim, selectors_));
   option.request = &request;
   option.device_class = &device_class->second;
   option.name = name;
@@ -192,7 +195,6 @@ Result<bool> Planner::HasCapacity(const Option& option, const Candidate& candida
 }
 
 Result<void> Planner::CollectEverything(Option& option) {
-  const std::size_t number = plan_.options.size() - 1;
   for (const Pool& pool : pools_.pools) {
     if (pool.state != PoolState::kUsable) {
       const bool incomplete = pool.state == PoolState::kIncomplete;
@@ -201,10 +203,11 @@ Result<void> Planner::CollectEverything(Option& option) {
                     pool.reason);
     }
     for (std::uint32_t device = pool.first_device; device < pool.first_device + pool.device_count; ++device) {
-      const Match match = matcher_.Ask(number, device);
-      if (match == Match::kFault) return std::unexpected(matcher_.FaultOf(number, device));
+      const Candidate& candidate = pools_.devices[device];
+      const Match match = option.filter.Ask(candidate, node_, rules_);
+      if (match == Match::kFault) return std::unexpected(option.filter.FaultOf(candidate, node_, rules_));
       if (match != Match::kYes) continue;
-      TESSERA_ASSIGN(const bool fits, HasCapacity(option, pools_.devices[device]));
+      TESSERA_ASSIGN(const bool fits, HasCapacity(option, candidate));
       if (fits) option.everything.push_back(device);
     }
   }
@@ -237,10 +240,10 @@ Result<void> Planner::AddConstraints() {
 
 }  // namespace
 
-Result<Plan> MakePlan(std::span<const Claim> claims, const Classes& classes, const PoolSet& pools, const Rules& rules,
-                      Matcher& matcher) {
+Result<Plan> MakePlan(std::span<const Claim> claims, const Classes& classes, cel::SelectorCache& selectors,
+                      const PoolSet& pools, const Node& node, const Rules& rules) {
   TESSERA_TRY(CheckSize(claims));
-  Planner planner(classes, pools, rules, matcher);
+  Planner planner(classes, selectors, pools, node, rules);
   for (const Claim& claim : claims) TESSERA_TRY(planner.Add(claim));
   return planner.Take();
 }

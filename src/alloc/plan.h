@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "alloc/constraints.h"
-#include "alloc/matcher.h"
+#include "alloc/device_filter.h"
+#include "alloc/node.h"
 #include "alloc/pools.h"
 #include "alloc/rules.h"
 #include "api/claim_spec.h"
@@ -37,6 +38,7 @@ using Classes = std::map<std::string, api::DeviceClass, std::less<>>;
 
 // One way to satisfy a request: `exactly`, or one of `firstAvailable`.
 struct Option {
+  DeviceFilter filter;
   const api::DeviceRequest* request = nullptr;
   const api::DeviceClass* device_class = nullptr;
   std::string_view name;    // "main", or "sub" alone …
@@ -58,18 +60,20 @@ struct PlannedRequest {
 struct PlannedClaim {
   const Claim* claim = nullptr;
   std::vector<PlannedRequest> requests;
-  std::vector<ConstraintState> constraints;
+  std::vector<PlannedConstraint> constraints;
+  std::uint32_t first_constraint = 0;  // Their place among those of all claims.
 };
 
-// Views into claims and classes, which must outlive it.
+// Views into claims and classes, which must outlive it. Nothing in it changes while devices are looked for.
 struct Plan {
   std::vector<PlannedClaim> claims;
   std::vector<Option> options;
+  std::uint32_t constraint_count = 0;  // Of all claims.
 };
 
-// Refuses, in the scheduler's words and order, what it refuses before it looks for devices. Options are added to
-// `matcher` in their order; mode All has it look at every device already.
-Result<Plan> MakePlan(std::span<const Claim> claims, const Classes& classes, const PoolSet& pools, const Rules& rules,
-                      Matcher& matcher);
+// Refuses, in the scheduler's words and order, what it refuses before it looks for devices. Only mode All looks at pools
+// and node, and then at every device: any other plan is the same for all nodes.
+Result<Plan> MakePlan(std::span<const Claim> claims, const Classes& classes, cel::SelectorCache& selectors,
+                      const PoolSet& pools, const Node& node, const Rules& rules);
 
 }  // namespace tessera::alloc

@@ -1,4 +1,4 @@
-// alloc/pools.h: the pools a node can reach, and their devices in the order in which the scheduler tries them.
+// alloc/pools.h: the pools that a node can reach, and their devices, in the order in which the scheduler tries them.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "alloc/allocated_state.h"
-#include "alloc/inventory.h"
-#include "alloc/node.h"
-#include "alloc/rules.h"
-#include "base/error.h"
+#include "api/resource_slice.h"
 #include "base/quantity.h"
+#include "base/text.h"
+#include "cel/device_facts.h"
 
 namespace tessera::alloc {
 
@@ -63,11 +62,12 @@ struct PoolSet {
   }
 };
 
-// Slices of old generations are left out. BadNodeSelector is fatal: the scheduler stops there, too.
-Result<PoolSet> GatherPools(const Inventory& inventory, const Node& node, const AllocatedState& allocated,
-                            const Rules& rules);
+// Whether an allocated claim has the device for itself.
+inline bool IsHeld(const Candidate& candidate) { return candidate.use != nullptr && candidate.use->exclusive; }
 
 // "driver/pool/device".
-std::string DeviceName(const Candidate& candidate);
+inline std::string DeviceName(const Candidate& candidate) {
+  return Format("{}/{}/{}", candidate.slice->driver, candidate.slice->pool_name, candidate.device->name);
+}
 
 }  // namespace tessera::alloc

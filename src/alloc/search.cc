@@ -17,7 +17,8 @@ Search::Search(const Problem& problem, const SearchLimits& limits)
       limits_(limits),
       choices_(problem.plan.claims.size()),
       taken_(problem.pools.devices.size()),
-      consumed_(problem.pools.pools.size()) {
+      consumed_(problem.pools.pools.size()),
+      constraints_(problem.plan.constraint_count) {
   for (const PlannedClaim& claim : problem.plan.claims) {
     selected_.emplace_back();
     for (const PlannedRequest& request : claim.requests) selected_.back().push_back(request.first_option);
@@ -138,8 +139,7 @@ void Search::AfterDeadEnd() {
 
 bool Search::InUse(const Option& option, std::uint32_t device) const {
   if (!option.admin) {
-    const DeviceUse* use = problem_.pools.devices[device].use;
-    return taken_[device] != 0 || (use != nullptr && use->exclusive);
+    return taken_[device] != 0 || IsHeld(problem_.pools.devices[device]);
   }
   if (taken_[device] == 0) return false;
   const auto& own = choices_[option.claim];
@@ -223,10 +223,15 @@ void Search::ReleaseCounters(const Candidate& candidate) {
   }
 }
 
+// Of the option's constraint number `index`.
+ConstraintState& Search::StateOf(const Option& option, std::size_t index) {
+  return constraints_[problem_.plan.claims[option.claim].first_constraint + option.constraints[index]];
+}
+
 bool Search::AddToConstraints(const Option& option, const Candidate& candidate) {
-  auto& constraints = problem_.plan.claims[option.claim].constraints;
+  const auto& constraints = problem_.plan.claims[option.claim].constraints;
   for (std::size_t i = 0; i < option.constraints.size(); ++i) {
-    if (constraints[option.constraints[i]].Add(option.main, candidate)) continue;
+    if (StateOf(option, i).Add(constraints[option.constraints[i]], option.main, candidate)) continue;
     RemoveFromConstraints(option, i);
     return false;
   }
@@ -234,8 +239,10 @@ bool Search::AddToConstraints(const Option& option, const Candidate& candidate) 
 }
 
 void Search::RemoveFromConstraints(const Option& option, std::size_t count) {
-  auto& constraints = problem_.plan.claims[option.claim].constraints;
-  while (count > 0) constraints[option.constraints[--count]].Remove(option.main);
+  const auto& constraints = problem_.plan.claims[option.claim].constraints;
+  for (std::size_t i = count; i > 0; --i) {
+    StateOf(option, i - 1).Remove(constraints[option.constraints[i - 1]], option.main);
+  }
 }
 
 void Search::Record(std::uint32_t number, std::uint32_t device, bool counters) {

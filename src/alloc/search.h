@@ -77,6 +77,7 @@ class Search {
   void ReleaseCounters(const Candidate& candidate);
   bool AddToConstraints(const Option& option, const Candidate& candidate);
   void RemoveFromConstraints(const Option& option, std::size_t count);
+  ConstraintState& StateOf(const Option& option, std::size_t index);
   void Record(std::uint32_t number, std::uint32_t device, bool counters);
 
   bool CutOff(std::uint32_t number, std::uint64_t placed, std::uint32_t start) const;
@@ -93,6 +94,7 @@ class Search {
   std::vector<std::uint32_t> taken_;             // By device: how many claims of the attempt have it, shares apart.
   std::map<std::uint32_t, Shares> shares_;       // By device.
   std::vector<std::vector<Quantity>> consumed_;  // By pool and counter; empty until the pool is drawn from.
+  std::vector<ConstraintState> constraints_;     // Of all claims.
   std::vector<bool> overdrawn_;                  // By pool.
   std::vector<std::pair<std::uint32_t, bool>>
       undo_;  // By choice, over all claims: its claim, and whether it drew counters.

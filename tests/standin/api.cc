@@ -104,7 +104,7 @@ Answer Api::Discover(std::string_view path) const {
   if (path == "/healthz" || path == "/readyz" || path == "/livez") return {.body = "ok", .content_type = "text/plain"};
   if (path == "/api") return Json({{"kind", "APIVersions"}, {"versions", json::Array{"v1"}}});
   const std::lock_guard lock(mutex_);
-  if (path == "/version") return Json({{"gitVersion", release_}, {"platform", "linux/amd64"}});
+  if (path == "/version") return Version();
   if (path == "/metrics" && !gates_.empty()) return Metrics();
   if (versions_.empty()) return NoSuchPage();
   if (path == "/apis") {
@@ -116,6 +116,14 @@ Answer Api::Discover(std::string_view path) const {
     if (path == group + "/" + version) return Json(ResourceList(version));
   }
   return NoSuchPage();
+}
+
+Answer Api::Version() const {
+  const auto parts = Split(std::string_view(release_).substr(1), '.');
+  return Json({{"major", std::string(parts.at(0))},
+               {"minor", std::string(parts.at(1))},
+               {"gitVersion", release_},
+               {"platform", "linux/amd64"}});
 }
 
 Answer Api::Metrics() const {

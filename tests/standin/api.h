@@ -65,7 +65,8 @@ class Api {
   Answer Route(const Request& request, Caller caller);
   bool Serves(const Target& target) const;
   Answer Discover(std::string_view path) const;
-  Answer Metrics() const;  // Under mutex_.
+  Answer Version() const;  // Under mutex_, as …
+  Answer Metrics() const;  // … this.
   Answer Get(const Target& target) const;
   Answer List(const Target& target, const Request& request) const;
   Answer Create(Target target, const Request& request, Caller caller);
@@ -86,7 +87,7 @@ class Api {
   mutable std::mutex mutex_;  // Guards what can be set.
   std::vector<std::string> versions_{"v1"};
   WriteHook hook_;
-  std::string release_ = "v1.36.4";
+  std::string release_ = "v1.36.4";  // "v1." and so on.
   std::map<std::string, bool> gates_;
 };
 

@@ -77,20 +77,8 @@ class RunPodman : public ::testing::Test {
     const auto all = setup_.Uuids();
     const std::string claim = setup_.Write(
         "claim.yaml", ClaimYaml(2, Format("device.attributes['gpu.nvidia.com'].uuid in ['{}', '{}']", all[3], all[5])));
-    std::vector<std::string> arguments{"run",
-                                       "-f",
-                                       claim,
-                                       "--driver-root",
-                                       machine_.path(),
-                                       "--sysfs-root",
-                                       machine_.sysfs(),
-                                       "--machine-leases",
-                                       leases_,
-                                       "--runtime",
-                                       "podman",
-                                       "--image",
-                                       kImage,
-                                       "--runtime-option=--network=none"};
+    std::vector<std::string> arguments = RunOnMachine(claim, machine_, leases_);
+    arguments.insert(arguments.end(), {"--runtime", "podman", "--image", kImage, "--runtime-option=--network=none"});
     arguments.insert(arguments.end(), places.begin(), places.end());
     arguments.insert(arguments.end(), {"--", "sh", "-c", script});
     return podman.Start("tessera", arguments);

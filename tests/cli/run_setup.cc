@@ -30,6 +30,11 @@ spec:
   return text;
 }
 
+std::vector<std::string> RunOnMachine(const std::string& claim, const SimRoot& machine, const fs::path& leases) {
+  return {"run", "-f", claim, "--driver-root", machine.path(), "--sysfs-root", machine.sysfs(), "--machine-leases",
+          leases};
+}
+
 std::string RunSetup::Write(const std::string& name, std::string_view text) const {
   const fs::path file = dir() / name;
   EXPECT_TRUE(ReplaceFile(file, text).has_value());

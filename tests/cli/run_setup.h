@@ -8,12 +8,17 @@
 
 #include "base/fd.h"
 #include "tests/support/program.h"
+#include "tests/support/sim_root.h"
 
 namespace tessera::tests {
 
 // A claim for `count` GPUs. `selector` is a CEL expression, `match` an attribute that is the same for all; both may be
 // empty.
 std::string ClaimYaml(int count, std::string_view selector = {}, std::string_view match = {});
+
+// The start of `tessera run` for a claim on a machine that several users share, whose runs meet in the file `leases`.
+std::vector<std::string> RunOnMachine(const std::string& claim, const SimRoot& machine,
+                                      const std::filesystem::path& leases);
 
 // One simulated machine, as all runs of it see it.
 class RunSetup {

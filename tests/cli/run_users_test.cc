@@ -31,22 +31,9 @@ class RunUsers : public ::testing::Test {
   std::unique_ptr<Program> Start(bool as_nobody, const std::string& claim, const std::vector<std::string>& command,
                                  const std::string& runtime = "none") const {
     const fs::path own = as_nobody ? home_.path() : setup_.dir();
-    std::vector<std::string> arguments{"run",
-                                       "-f",
-                                       claim,
-                                       "--driver-root",
-                                       machine_.path(),
-                                       "--sysfs-root",
-                                       machine_.sysfs(),
-                                       "--state-dir",
-                                       own / "state",
-                                       "--cdi-dir",
-                                       own / "cdi",
-                                       "--machine-leases",
-                                       leases_,
-                                       "--runtime",
-                                       runtime,
-                                       "--"};
+    std::vector<std::string> arguments = RunOnMachine(claim, machine_, leases_);
+    arguments.insert(arguments.end(),
+                     {"--state-dir", own / "state", "--cdi-dir", own / "cdi", "--runtime", runtime, "--"});
     arguments.insert(arguments.end(), command.begin(), command.end());
     return as_nobody ? std::make_unique<Program>(kSetpriv, AsNobody("tessera", arguments))
                      : std::make_unique<Program>("tessera", arguments);

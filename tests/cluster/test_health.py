@@ -23,7 +23,8 @@ from simulator import simulated
 
 pytestmark = pytest.mark.long
 PLUGIN = "/usr/bin/tessera-kubelet-plugin"
-LOST = Illness("Xid79", "xid", strike=(("lose",), ("xid", "--code=79")), heal=(("find",),))
+# The Xid first, as from a real one: of two reasons the older is named, and a look between them would find the loss.
+LOST = Illness("Xid79", "xid", strike=(("xid", "--code=79"), ("lose",)), heal=(("find",),))
 ILLNESSES = [
     LOST,
     Illness("EccUncorrected", "ecc", strike=(("ecc", "--uncorrected=1"),), heal=(("reset",),)),

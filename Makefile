@@ -1,5 +1,7 @@
 # A thin front of the CMake presets. `make help` lists what there is.
 JOBS   ?= $(shell nproc)
+# Tests mostly wait: for a process, a timeout, a deadline.
+TEST_JOBS ?= $(shell echo $$((2 * $(JOBS))))
 PREFIX ?= /usr/local
 PRESET ?= dev
 WERROR ?= OFF
@@ -34,7 +36,7 @@ test: ## Build and run all tests
 check: ## Build and run the tests of one preset (PRESET=dev, asan or tsan), or some (TESTS="base_test net_test", SKIP=crash_test)
 	@cmake --preset $(PRESET) -DTESSERA_WERROR=$(WERROR) > build/$(PRESET).log 2>&1 || { cat build/$(PRESET).log; exit 1; }
 	cmake --build --preset $(PRESET) --parallel $(JOBS) $(if $(TESTS),--target $(TESTS))
-	ctest --preset $(PRESET) --parallel $(JOBS) $(if $(TESTS),--label-regex '^($(subst $(space),|,$(TESTS)))$$') $(if $(SKIP),--label-exclude '^($(subst $(space),|,$(SKIP)))$$')
+	ctest --preset $(PRESET) --parallel $(TEST_JOBS) $(if $(TESTS),--label-regex '^($(subst $(space),|,$(TESTS)))$$') $(if $(SKIP),--label-exclude '^($(subst $(space),|,$(SKIP)))$$')
 
 chart-test: ## Render the Helm chart and test what comes out
 	@tools/setup chart cluster

@@ -50,6 +50,13 @@ if(TESSERA_SANITIZE)
   # Boost and fmt are compiled with our code, so they are instrumented as well.
   add_compile_options(-fsanitize=${TESSERA_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${TESSERA_SANITIZE})
+  if(TESSERA_SANITIZE MATCHES undefined)
+    # Checks of every pointer that is used: ASan stops at most of those too, and they are a third of the build's time.
+    add_compile_options(-fno-sanitize=null,object-size,vptr,alignment,pointer-overflow)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+      add_compile_options(--param=asan-instrumentation-with-call-threshold=0) # Calls instead of inline checks: builds faster.
+    endif()
+  endif()
   if(TESSERA_SANITIZE MATCHES thread)
     add_compile_options(-Wno-tsan) # Asio has a fence that ThreadSanitizer does not understand.
   endif()

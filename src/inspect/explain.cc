@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "base/text.h"
-#include "inspect/explain_situation.h"
 
 namespace tessera::inspect {
 namespace {
@@ -134,6 +133,13 @@ void AddReasons(const Situation& situation, const Answer& answer, cel::SelectorC
   out.remedies = FindRemedies(situation, selectors);
 }
 
+cel::SelectorCache SelectorsFor(const alloc::Rules& rules) {
+  return cel::SelectorCache(cel::Environment{.release = rules.release,
+                                             .use = cel::Use::kStoredExpression,
+                                             .consumable_capacity_gate = rules.gates.consumable_capacity},
+                            1024);
+}
+
 void AddHints(const manifests::Objects& objects, Explanation& out) {
   if (objects.slices.empty()) {
     out.notes.emplace_back("there is no ResourceSlice at all: no DRA driver runs on any node, or it publishes nothing");
@@ -161,10 +167,7 @@ Result<Explanation> Explain(const manifests::Objects& objects, const Target& tar
     out.fits = !blocked;
     return out;
   }
-  cel::SelectorCache selectors(cel::Environment{.release = out.proof.rules.release,
-                                                .use = cel::Use::kStoredExpression,
-                                                .consumable_capacity_gate = out.proof.rules.gates.consumable_capacity},
-                               1024);
+  cel::SelectorCache selectors = SelectorsFor(out.proof.rules);
   const Answer answer = Replay(situation, selectors).Ask();
   AddHints(objects, out);
   if (answer.node) {
@@ -174,6 +177,16 @@ Result<Explanation> Explain(const manifests::Objects& objects, const Target& tar
   } else {
     AddReasons(situation, answer, selectors, out);
   }
+  return out;
+}
+
+Explanation ExplainRefusal(const Situation& situation) {
+  Explanation out{.nodes = situation.nodes.size()};
+  for (const alloc::Claim& claim : situation.claims) {
+    out.claims.push_back({.claim = api::ToText(claim.ref), .as = "", .state = std::string(kNeedsDevices)});
+  }
+  cel::SelectorCache selectors = SelectorsFor(situation.rules);
+  AddReasons(situation, Replay(situation, selectors).Ask(), selectors, out);
   return out;
 }
 

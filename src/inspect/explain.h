@@ -6,13 +6,7 @@
 //   TESSERA_ASSIGN(const auto explanation, inspect::Explain(state.objects, target, state.facts));
 //   std::fputs(inspect::ToText(explanation).c_str(), stdout);                            // explain_view.h
 //
-// Who has a claim and slices in memory, as `tessera run` does, fills the objects instead of reading them:
-//
-//   manifests::Objects objects;
-//   objects.claims.push_back({.object = {.ref = claim}, .spec = spec});
-//   for (const api::ResourceSlice& slice : slices) objects.slices.push_back({.object = slice});
-//   for (const api::DeviceClass& one : manifests::BuiltinClasses()) objects.classes.push_back({.object = one});
-//   inspect::Explain(objects, {.name = claim.name}, {.version = "1.37"});
+// Who has claims and slices in memory, as `tessera run` does, asks ExplainRefusal().
 #pragma once
 
 #include <optional>
@@ -23,6 +17,7 @@
 #include "inspect/explain_changes.h"
 #include "inspect/explain_nodes.h"
 #include "inspect/explain_proof.h"
+#include "inspect/explain_situation.h"
 #include "inspect/explain_spelling.h"
 #include "inspect/explain_subject.h"
 #include "manifests/objects.h"
@@ -63,5 +58,8 @@ struct Explanation {
 
 // NoSuchObject when the target is not among the objects. Pure: the same objects give the same answer.
 Result<Explanation> Explain(const manifests::Objects& objects, const Target& target, const ClusterFacts& cluster);
+
+// Why nothing fits in a situation, and what would: the parts of an explanation for which ReasonsToText() is made.
+Explanation ExplainRefusal(const Situation& situation);
 
 }  // namespace tessera::inspect

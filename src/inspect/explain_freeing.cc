@@ -46,7 +46,7 @@ class HoldersByNode {
         if (std::ranges::find(all, holder) == all.end()) all.push_back(holder);
       }
     }
-    std::ranges::stable_sort(all, {}, [](const Holder* holder) { return !holder->pods.empty(); });
+    std::ranges::stable_sort(all, {}, [](const Holder* holder) { return !holder->user.empty(); });
     return all;
   }
 
@@ -101,11 +101,11 @@ Holders FewestToFree(NodeTrial& trial, const Holders& all) {
 }
 
 std::string UsersOf(const Holder& holder) {
-  return holder.pods.empty() ? "which no pod uses" : Format("used by pod {}", Join(holder.pods, ", "));
+  return holder.user.empty() ? "which no pod uses" : Format("used by {}", holder.user);
 }
 
 auto PriceOf(const Freeing& freeing) {
-  const auto used = std::ranges::count_if(freeing.holders, [](const Holder* holder) { return !holder->pods.empty(); });
+  const auto used = std::ranges::count_if(freeing.holders, [](const Holder* holder) { return !holder->user.empty(); });
   return std::tuple(freeing.holders.size(), used);
 }
 
@@ -135,12 +135,12 @@ std::string ToText(const Freeing& freeing) {
   const std::size_t count = freeing.holders.size();
   std::vector<std::string> names;
   for (const Holder* holder : freeing.holders) {
-    if (count == 1) return Format("free what claim {} holds ({})", api::ToText(holder->claim), UsersOf(*holder));
+    if (count == 1) return Format("free what claim {} holds ({})", holder->claim, UsersOf(*holder));
     if (names.size() == kNamed) {
       names.emplace_back("…");
       break;
     }
-    names.push_back(Format("{} ({})", api::ToText(holder->claim), UsersOf(*holder)));
+    names.push_back(Format("{} ({})", holder->claim, UsersOf(*holder)));
   }
   return Format("free what {} claims hold: {}", count, Join(names, ", "));
 }

@@ -19,10 +19,10 @@ using HolderNames = std::map<std::tuple<std::string, std::string, std::string>, 
 HolderNames NamesOf(const std::vector<Holder>& holders) {
   HolderNames names;
   for (const Holder& holder : holders) {
-    const std::string pods = holder.pods.empty() ? " (no pod)" : Format(" (pod {})", Join(holder.pods, ", "));
+    const std::string name = Format("{} ({})", holder.claim, holder.user.empty() ? "no pod" : holder.user);
     for (const api::AllocationResult& result : holder.results) {
       if (result.admin_access) continue;
-      names.emplace(std::tuple(result.driver, result.pool, result.device), api::ToText(holder.claim) + pods);
+      names.emplace(std::tuple(result.driver, result.pool, result.device), name);
     }
   }
   return names;

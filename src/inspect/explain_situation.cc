@@ -81,8 +81,10 @@ std::vector<Holder> Holders(const manifests::Objects& objects, const Subject& su
     const bool asks =
         std::ranges::any_of(subject.open, [&](const alloc::Claim& open) { return open.ref == claim.object.ref; });
     if (asks || !claim.object.allocation) continue;
-    holders.push_back(
-        {.claim = claim.object.ref, .pods = claim.object.reserved_for, .results = claim.object.allocation->results});
+    const auto& pods = claim.object.reserved_for;
+    holders.push_back({.claim = api::ToText(claim.object.ref),
+                       .user = pods.empty() ? "" : Format("pod {}", Join(pods, ", ")),
+                       .results = claim.object.allocation->results});
   }
   return holders;
 }

@@ -17,8 +17,8 @@ namespace tessera::inspect {
 
 // A claim that holds devices.
 struct Holder {
-  api::ClaimRef claim;
-  std::vector<std::string> pods;  // For which it is reserved.
+  std::string claim;  // "default/a".
+  std::string user;   // "pod default/a-0", "tessera run, process 17"; empty: nobody.
   std::vector<api::AllocationResult> results;
 };
 

@@ -157,6 +157,12 @@ void PrintRemedies(const Explanation& e, Screen& screen) {
   }
 }
 
+void PrintReasons(const Explanation& e, Screen& screen) {
+  PrintStop(e, screen);
+  PrintGroups(e, screen);
+  PrintRemedies(e, screen);
+}
+
 void PrintNews(const Explanation& e, Screen& screen) {
   if (e.news.empty()) return;
   screen.Gap();
@@ -248,11 +254,15 @@ std::string ToText(const Explanation& e) {
   for (const Placement& device : e.devices) {
     screen.Line(2, Format("{} {}: {}/{}/{}", device.claim, device.request, device.driver, device.pool, device.device));
   }
-  PrintStop(e, screen);
-  PrintGroups(e, screen);
-  PrintRemedies(e, screen);
+  PrintReasons(e, screen);
   PrintNews(e, screen);
   PrintBasis(e, screen);
+  return screen.Take();
+}
+
+std::string ReasonsToText(const Explanation& e) {
+  Screen screen;
+  PrintReasons(e, screen);
   return screen.Take();
 }
 

@@ -17,19 +17,15 @@ std::string UserOf(const api::PreparedClaim& claim) {
 }
 
 // By hardware and not by name: the plugin's pool may be named otherwise.
-void AddHolders(const device::Snapshot& snapshot, const std::vector<journal::ClaimPtr>& prepared,
-                std::map<std::string, std::string>& holders) {
-  for (const journal::ClaimPtr& claim : prepared) {
-    for (const api::PreparedDevice& held : claim->devices) {
-      if (held.admin_access) continue;
-      for (const device::Device& device : snapshot.devices) {
-        if (!api::Overlap(held.hardware, driver::HardwareOf(device))) continue;
-        const std::string user = UserOf(*claim);
-        holders[device.name] =
-            Format("claim {}{}", api::ToText(claim->claim), user.empty() ? "" : Format(" ({})", user));
-      }
-    }
+Holder HolderOf(const device::Snapshot& snapshot, const api::PreparedClaim& claim) {
+  Holder holder{.claim = api::ToText(claim.claim), .user = UserOf(claim), .devices = {}};
+  for (const device::Device& device : snapshot.devices) {
+    const auto overlaps = [hardware = driver::HardwareOf(device)](const api::PreparedDevice& held) {
+      return !held.admin_access && api::Overlap(held.hardware, hardware);
+    };
+    if (std::ranges::any_of(claim.devices, overlaps)) holder.devices.push_back(device.name);
   }
+  return holder;
 }
 
 }  // namespace
@@ -39,7 +35,7 @@ MachineOffer::MachineOffer(const device::Snapshot& snapshot, Known known, std::s
       slices_(device::MakeSlices(driver::PublishedDevices(snapshot, known.foreign, {}, known.health),
                                  {.node_name = node_name_})),
       holders_(std::move(known.holders)) {
-  AddHolders(snapshot, known.prepared, holders_);
+  for (const journal::ClaimPtr& claim : known.prepared) holders_.push_back(HolderOf(snapshot, *claim));
   for (std::size_t i = 0; i < slices_.size(); ++i) slices_[i].name = device::SliceNamePrefix(i, node_name_);
 }
 
@@ -47,17 +43,23 @@ Result<std::variant<std::vector<api::Allocation>, Refusal>> MachineOffer::Alloca
     std::span<const alloc::Claim> claims, const alloc::Classes& classes) const {
   const alloc::Rules rules = alloc::RulesFor(cel::Release::k1_37);
   alloc::AllocatedState allocated(rules.gates);
-  for (const auto& [device, holder] : holders_) {
-    allocated.Add({.request = {}, .driver = std::string(device::kDriverName), .pool = node_name_, .device = device});
+  for (const Holder& holder : holders_) {
+    for (const std::string& device : holder.devices) {
+      allocated.Add({.request = {}, .driver = std::string(device::kDriverName), .pool = node_name_, .device = device});
+    }
   }
   const alloc::Inventory inventory(slices_);
   cel::SelectorCache selectors({.release = rules.release});
   const alloc::Allocator allocator(inventory, allocated, classes, selectors, rules);
   const alloc::Node node{.name = node_name_, .labels = {{"kubernetes.io/hostname", node_name_}}};
-  TESSERA_ASSIGN(alloc::Outcome outcome, allocator.Allocate(node, claims));
-  if (outcome.allocated) return std::move(outcome.allocations);
-  TESSERA_ASSIGN(alloc::Explanation explanation, allocator.Explain(node, claims));
-  return Refusal{.reason = std::move(outcome.reason), .explanation = std::move(explanation), .holders = holders_};
+  auto outcome = allocator.Allocate(node, claims);
+  if (!outcome && outcome.error().code() == "AllocationUndecided") return std::unexpected(std::move(outcome).error());
+  if (outcome && outcome->allocated) return std::move(outcome->allocations);
+  return Refusal{.reason = outcome ? std::move(outcome->reason) : "",
+                 .node = node,
+                 .slices = slices_,
+                 .holders = holders_,
+                 .rules = rules};
 }
 
 }  // namespace tessera::local

@@ -1,7 +1,6 @@
 // local/machine_offer.h: what this machine can give right now, and the scheduler's answer for it.
 #pragma once
 
-#include <map>
 #include <span>
 #include <string>
 #include <variant>
@@ -16,11 +15,19 @@
 
 namespace tessera::local {
 
-// What somebody needs to be told why a claim does not fit.
+struct Holder {
+  std::string claim;  // "default/a".
+  std::string user;   // "pod default/a-0", "tessera run, process 17"; empty: unknown.
+  std::vector<std::string> devices;
+};
+
+// Claims do not fit: the scheduler's words, and what it takes to explain them.
 struct Refusal {
-  std::string reason;  // The scheduler's words.
-  alloc::Explanation explanation;
-  std::map<std::string, std::string> holders;  // By device: who has it.
+  std::string reason;  // Empty when an error stopped it, which the explanation meets again.
+  alloc::Node node;  // This machine.
+  std::vector<api::ResourceSlice> slices;
+  std::vector<Holder> holders;
+  alloc::Rules rules;
 };
 
 // The devices of a snapshot as the node would publish them, and who has which.
@@ -31,19 +38,18 @@ class MachineOffer {
     std::vector<driver::ForeignHolder> foreign;
     std::vector<health::DeviceHealth> health;
     std::vector<journal::ClaimPtr> prepared;
-    std::map<std::string, std::string> holders;  // Other holders: by device, for people.
+    std::vector<Holder> holders;  // Others than of the prepared claims.
   };
   MachineOffer(const device::Snapshot& snapshot, Known known, std::string node_name);
 
-  // One allocation a claim, or why not. An error is one of the claims themselves: a class that is missing, a selector
-  // that does not compile.
+  // One allocation a claim, or why not. AllocationUndecided: the search was given up.
   Result<std::variant<std::vector<api::Allocation>, Refusal>> Allocate(std::span<const alloc::Claim> claims,
                                                                        const alloc::Classes& classes) const;
 
  private:
   const std::string node_name_;
   std::vector<api::ResourceSlice> slices_;
-  std::map<std::string, std::string> holders_;
+  std::vector<Holder> holders_;
 };
 
 }  // namespace tessera::local

@@ -127,12 +127,12 @@ Result<void> Session::Prepare(const alloc::Claim& claim, const api::Allocation& 
 }
 
 // A GPU that is cut up is not offered whole, so that what is offered never overlaps.
-std::map<std::string, std::string> Session::HeldByOthers() {
-  std::map<std::string, std::string> holders;
+std::vector<Holder> Session::HeldByOthers() {
+  std::vector<Holder> holders;
   if (options_.machine_leases.empty()) return holders;
   for (const device::Device& device : hardware_.state()->snapshot->devices) {
     const bool held = machine_leases_.IsHeld(DeviceLease(driver::HardwareOf(device))).value_or(false);
-    if (held) holders.emplace(device.name, "a tessera run of another user");
+    if (held) holders.push_back({.claim = "of another user", .user = "tessera run", .devices = {device.name}});
   }
   return holders;
 }

@@ -109,7 +109,7 @@ class Session {
   Result<void> ReadHardware();
   void ReleaseDead();
   bool StopContainer(const api::LocalRun& run) const;
-  std::map<std::string, std::string> HeldByOthers();
+  std::vector<Holder> HeldByOthers();
   Result<void> Prepare(const alloc::Claim& claim, const api::Allocation& allocation);
   Result<void> LeaseDevices(Held& held);
 

@@ -69,9 +69,26 @@ TEST(Run, RefusesWhatDoesNotFitAndSaysWhy) {
   ASSERT_FALSE(holder.WaitForLine().empty());
   const Outcome result = setup.Run(setup.Write("four.yaml", ClaimYaml(4)), {"touch", setup.dir() / "ran"});
   EXPECT_EQ(result.code, 125);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("does not fit"), HasSubstr("default/wanted"),
-                                HasSubstr(Format("process {}", holder.pid()))));
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("the claim does not fit on this machine"),
+                    HasSubstr("request gpus: wants 4, 2 of 8 devices usable"),
+                    HasSubstr("Smallest change:\n  ask for 2 instead of 4 in request gpus: then it fits on "),
+                    HasSubstr(Format("free what claim default/wanted holds (used by tessera run, "
+                                     "process {})",
+                                     holder.pid()))));
   EXPECT_FALSE(fs::exists(setup.dir() / "ran"));
+}
+
+TEST(Run, PointsAtAMisspeltNameAndSaysHowToWriteIt) {
+  const RunSetup setup;
+  const std::string claim = ClaimYaml(1, "device.attributes['gpu.nvidia.com'].productname.contains('H100')");
+  const Outcome result = setup.Run(setup.Write("claim.yaml", claim), {"true"});
+  EXPECT_EQ(result.code, 125);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("no such attribute on any of 8 devices; did you mean productName?"),
+                    HasSubstr("\n   | ...................................^\n"),
+                    HasSubstr("Smallest change:\n  write productName instead of productname in selector 0 of request "
+                              "gpus: then it fits on ")));
 }
 
 TEST(Run, ExitsAsItsCommandDoes) {

@@ -64,7 +64,7 @@ TEST_F(RunUsers, NoGpuIsGivenToTwoUsers) {
     ASSERT_EQ(holder->WaitForLine(), "here");
     const Outcome refused = Start(!first, one_, {"true"})->Wait();
     EXPECT_EQ(refused.code, 125);
-    EXPECT_THAT(refused.err, HasSubstr("a tessera run of another user"));
+    EXPECT_THAT(refused.err, HasSubstr("allocated to another claim [of another user (tessera run)]"));
     holder->Signal(SIGKILL);
     holder->Wait();
     const Outcome given = Start(!first, all_, {"true"})->Wait();

@@ -102,7 +102,9 @@ TEST(LocalRuns, ThatWereKilledAreNotInTheWayOfPods) {
   ASSERT_FALSE(run->WaitForLine().empty());
   run->Signal(SIGKILL);
   run->Wait();
-  EXPECT_TRUE(node.Prepare(node.MakeClaim("next", {"gpu-0"})).ok()) << plugin->Log();
+  // Its command ends a moment after it, and holds the GPUs until then.
+  const auto next = node.MakeClaim("next", {"gpu-0"});
+  EXPECT_TRUE(Eventually([&] { return node.Prepare(next).ok(); })) << plugin->Log();
 }
 
 // Both begin with the first GPU, so that they meet.

@@ -1,37 +1,42 @@
 #include "cmd/tessera/refusal.h"
 
-#include <map>
+#include <memory>
 #include <vector>
 
 #include "base/text.h"
+#include "device/slices.h"
+#include "inspect/explain.h"
+#include "inspect/explain_view.h"
 
 namespace tessera::cmd {
 namespace {
 
-// Why a device does not serve a request; nothing when it could.
-std::string ReasonOf(const alloc::DeviceVerdict& verdict, const local::Refusal& refusal) {
-  if (verdict.obstacle == alloc::Obstacle::kNone) return {};
-  const auto holder = refusal.holders.find(verdict.device);
-  if (verdict.obstacle == alloc::Obstacle::kHeld && holder != refusal.holders.end()) return "held by " + holder->second;
-  return verdict.detail;
+inspect::Holder AsHolder(const local::Holder& holder, const std::string& pool) {
+  inspect::Holder out{.claim = holder.claim, .user = holder.user, .results = {}};
+  for (const std::string& device : holder.devices) {
+    out.results.push_back({.request = {}, .driver = std::string(device::kDriverName), .pool = pool, .device = device});
+  }
+  return out;
 }
 
 }  // namespace
 
-std::string ToText(const local::Refusal& refusal) {
-  std::string text = Format("tessera: the claim does not fit on this machine: {}\n", refusal.reason);
-  for (const alloc::RequestVerdict& request : refusal.explanation.requests) {
-    std::map<std::string, std::vector<std::string>> devices;  // By reason.
-    for (const alloc::DeviceVerdict& verdict : request.devices) {
-      devices[ReasonOf(verdict, refusal)].push_back(verdict.device);
-    }
-    text += Format("  claim {}, request {}: {} of {} devices could serve\n", api::ToText(request.claim),
-                   request.request, devices[""].size(), request.devices.size());
-    for (const auto& [reason, names] : devices) {
-      if (!reason.empty()) text += Format("    {}: {}\n", Join(names, ", "), reason);
-    }
+std::string ToText(const local::Refusal& refusal, std::span<const alloc::Claim> claims, const alloc::Classes& classes) {
+  inspect::Situation situation{
+      .inventory = std::make_shared<const alloc::Inventory>(refusal.slices),
+      .slices = std::make_shared<const std::vector<api::ResourceSlice>>(refusal.slices),
+      .holders = {},
+      .classes = classes,
+      .claims = {claims.begin(), claims.end()},
+      .nodes = {refusal.node},
+      .rules = refusal.rules,
+  };
+  for (const local::Holder& holder : refusal.holders) {
+    situation.holders.push_back(AsHolder(holder, refusal.node.name));
   }
-  return text;
+  return Format("tessera: {} not fit on this machine{}{}\n{}", claims.size() == 1 ? "the claim does" : "the claims do",
+                refusal.reason.empty() ? "" : ": ", refusal.reason,
+                inspect::ReasonsToText(inspect::ExplainRefusal(situation)));
 }
 
 }  // namespace tessera::cmd

@@ -209,7 +209,8 @@ int RunClaimed(const RunOptions& options, const Wanted& wanted, const local::Sig
   const auto refusal = (*session)->Acquire(wanted.claims, wanted.classes);
   if (!refusal) return FailOurs(refusal.error());
   if (*refusal) {
-    (void)WriteAll(STDERR_FILENO, ToText(**refusal));  // There is nowhere else to say it.
+    (void)WriteAll(STDERR_FILENO,
+                   ToText(**refusal, wanted.claims, wanted.classes));  // There is nowhere else to say it.
     return kExitOurs;
   }
   if (const auto signal = signals.Pending()) return 128 + *signal;

@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 PRESET ?= dev
 WERROR ?= OFF
 TESTS  ?=
-SKIP   ?=
+ONLY   ?=
 PYTHON ?= /usr/bin/python3
 K8S    ?=
 NODES  ?= dgx-h100 dgx-a100-mig
@@ -33,10 +33,10 @@ test: ## Build and run all tests
 	@tools/setup build test
 	@$(MAKE) --no-print-directory check PRESET=dev
 
-check: ## Build and run the tests of one preset (PRESET=dev, asan or tsan), or some (TESTS="base_test net_test", SKIP=crash_test)
+check: ## Build and run the tests of one preset (PRESET=dev, asan or tsan), or some (TESTS="base_test net_test", ONLY='^Claims[.]')
 	@cmake --preset $(PRESET) -DTESSERA_WERROR=$(WERROR) > build/$(PRESET).log 2>&1 || { cat build/$(PRESET).log; exit 1; }
 	cmake --build --preset $(PRESET) --parallel $(JOBS) $(if $(TESTS),--target $(TESTS))
-	ctest --preset $(PRESET) --parallel $(TEST_JOBS) $(if $(TESTS),--label-regex '^($(subst $(space),|,$(TESTS)))$$') $(if $(SKIP),--label-exclude '^($(subst $(space),|,$(SKIP)))$$')
+	ctest --preset $(PRESET) --parallel $(TEST_JOBS) $(if $(TESTS),--label-regex '^($(subst $(space),|,$(TESTS)))$$') $(if $(ONLY),--tests-regex '$(ONLY)')
 
 chart-test: ## Render the Helm chart and test what comes out
 	@tools/setup chart cluster

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,16 +17,16 @@ from drivers import PEER, Driver, Slices
 from harness import lifecycle, programs
 from harness.errors import ClusterError, run
 from harness.lifecycle import Running
-from harness.places import SIMULATOR, TOP
+from harness.places import BENCH, SIMULATOR, TOP
 from harness.releases import NEWEST
 from report import Row
 
 MACHINE = "dgx-h100"  # Eight GPUs.
-CLUSTER = TOP / "build/bench/cluster"
 RESULT = TOP / "build/bench/cluster.json"
 
 
 def main() -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # As an exception, so that the cluster ends too.
     arguments = _arguments()
     try:
         _measure(arguments)
@@ -40,11 +41,11 @@ def _measure(arguments: argparse.Namespace) -> None:
     programs.ensure(programs.HELM)
     about = report.machine()
     _say("bringing up a cluster of one node")
-    running = lifecycle.up(CLUSTER, NEWEST, [MACHINE], SIMULATOR, bound=True)
+    running = lifecycle.up(BENCH, NEWEST, [MACHINE], SIMULATOR, bound=True)
     try:
         rows = _all_rows(running, peer, arguments)
     finally:
-        lifecycle.down(CLUSTER)
+        lifecycle.down(BENCH)
     about |= _versions(running) | {"load_at_end": report.machine()["load"], "amounts": vars(arguments)}
     report.write(RESULT, about, rows)
     print(report.table(rows))

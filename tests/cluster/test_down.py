@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -47,6 +48,20 @@ def test_killing_its_init_ends_every_process_at_once(other: Running) -> None:
     left = leftovers.find(directory, seen)
     assert [line for line in left if not line.startswith("cgroup ")] == []
     lifecycle.down(directory)
+
+
+def test_cgroups_of_a_killed_cluster_are_found_when_its_folder_is_gone(other: Running) -> None:
+    directory = other.cluster.dir
+    mine = [home for home in cgroups.homes() if home.name == other.cluster.id]
+    assert cgroups.remove_orphans(mine, age=0) == []  # It is alive.
+    first = processes.find_init(directory)
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    wait_for("the end of all", lambda: not list(processes.members(directory)), 20)
+    shutil.rmtree(directory)
+    assert cgroups.remove_orphans(mine) == []  # It is young.
+    assert len(mine) == len(cgroups.hierarchies()) and cgroups.remove_orphans(mine, age=0) == mine
+    assert leftovers.find(directory) == []
 
 
 def test_the_machines_settings_stay_as_they_were(cluster: Running) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -11,15 +12,16 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
-from harness import lifecycle, processes, programs
+from harness import cgroups, lifecycle, processes, programs
 from harness.errors import ClusterError
-from harness.places import DIRECTORY, E2E, PROFILES, SIMULATOR, TOP
+from harness.places import BENCH, DIRECTORY, E2E, PROFILES, SIMULATOR, TOP
 from harness.releases import Release, find_release
 
 _CLUSTERS = 3  # Side by side; most tests wait. With four, test_down.py comes near fs.inotify.max_user_instances.
 
 
 def main() -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # As an exception, so that clusters end too.
     arguments = _parser().parse_args()
     try:
         result: int = arguments.run(arguments)
@@ -42,9 +44,11 @@ def _up(arguments: argparse.Namespace) -> int:
 
 
 def _down(arguments: argparse.Namespace) -> int:
-    """Also what killed runs of the tests have left; clusters of a run that goes on end with it."""
-    left = [directory for directory in E2E.glob("*/*") if processes.find_init(directory) is None]
+    """Also what killed runs of the tests and the benchmark have left; clusters of a run that goes on end with it."""
+    left = [directory for directory in (*E2E.glob("*/*"), BENCH) if processes.find_init(directory) is None]
     _take_down([arguments.dir, *left])
+    for orphan in cgroups.remove_orphans(cgroups.homes()):
+        print(f"removed {orphan}, of a cluster whose folder is gone")
     print("nothing is left: no process, mount, network or cgroup")
     return 0
 

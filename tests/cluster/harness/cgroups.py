@@ -5,6 +5,7 @@ Two kubelets on one cgroup root delete each other's pods.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from harness.errors import ClusterError
 from harness.layout import Cluster, NodeSpec, cluster_id
 
 MOUNT = Path("/sys/fs/cgroup")
+_ID = re.compile(r"tessera-[0-9a-f]{10}")  # See cluster_id().
 _COPIED = ("cpuset.cpus", "cpuset.mems")  # v1: empty in a new cgroup, and nothing can run in it then.
 
 
@@ -59,6 +61,25 @@ def remove(directory: Path, timeout: float = 20) -> None:
                 if time.monotonic() > deadline:
                     raise ClusterError(f"{folder} cannot be removed; its processes: {_processes(folder)}") from None
         time.sleep(0.05)
+
+
+def homes() -> list[Path]:
+    """Of every cluster on this machine, whoever made it."""
+    return [home for top in hierarchies() for home in top.glob("tessera-*") if _ID.fullmatch(home.name)]
+
+
+def remove_orphans(found: list[Path], age: float = 600) -> list[Path]:
+    """Those without a process: of killed clusters whose folder is gone, so that nobody can name them any more.
+
+    A cluster that is coming up has no process yet: what is younger than `age` seconds is left alone.
+    """
+    old = [home for home in found if time.time() - home.stat().st_ctime >= age]
+    alive = {home.name for home in old if any(_processes(each) != "none" for each in (*_below(home), home))}
+    orphans = [home for home in old if home.name not in alive]
+    for home in orphans:
+        for folder in (*_below(home), home):
+            folder.rmdir()
+    return orphans
 
 
 def _below(folder: Path) -> Iterator[Path]:

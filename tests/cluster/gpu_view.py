@@ -26,7 +26,11 @@ class View:
 
 
 def look(kubectl: Kubectl, pod: str, container: str = "main") -> View:
-    return view_of(lambda *command: kubectl.exec(pod, *command, container=container))
+    """Whatever its devices are: it has their nodes and no others, and no old runtime adds GPUs by the environment."""
+    view = view_of(lambda *command: kubectl.exec(pod, *command, container=container))
+    assert len(view.nodes) == len(view.products), view
+    assert view.environment["NVIDIA_VISIBLE_DEVICES"] == "void", view
+    return view
 
 
 def view_of(ask: Callable[..., str]) -> View:

@@ -78,7 +78,8 @@ def claim_spec(
     **exact: Any,
 ) -> Object:
     """In the form of the release's own API version. `same`: an attribute that all share; `exact`: further fields."""
-    exactly: Object = {"deviceClassName": device_class, "count": count, **exact}
+    amount: Object = {} if exact.get("allocationMode") == "All" else {"count": count}
+    exactly: Object = {"deviceClassName": device_class, **amount, **exact}
     if selectors:
         exactly["selectors"] = [{"cel": {"expression": text}} for text in selectors]
     flat = release.resource_api.endswith("/v1beta1")  # There a request has no `exactly`.

@@ -13,7 +13,7 @@ import yaml
 
 from gpu_view import look
 from harness import driver
-from harness.kubectl import Kubectl, Object
+from harness.kubectl import Kubectl, Object, as_yaml
 from harness.lifecycle import Running
 from harness.node import Node
 from harness.waiting import wait_for
@@ -25,11 +25,12 @@ pytestmark = pytest.mark.long
 PLUGIN = "/usr/bin/tessera-kubelet-plugin"
 # The Xid first, as from a real one: of two reasons the older is named, and a look between them would find the loss.
 LOST = Illness("Xid79", "xid", strike=(("xid", "--code=79"), ("lose",)), heal=(("find",),))
+NVLINK = Illness("NvlinkDown", "nvlink", strike=(("nvlink", "down", "--link=2"),), heal=(("nvlink", "up", "--link=2"),))
 ILLNESSES = [
     LOST,
     Illness("EccUncorrected", "ecc", strike=(("ecc", "--uncorrected=1"),), heal=(("reset",),)),
     Illness("RowRemapPending", "row-remap", strike=(("remap", "--uncorrected=1", "--pending"),), heal=(("reset",),), usable=True),
-    Illness("NvlinkDown", "nvlink", strike=(("nvlink", "down", "--link=2"),), heal=(("nvlink", "up", "--link=2"),)),
+    NVLINK,
     Illness("ThermalSlowdown", "thermal", strike=(("slowdown", "thermal"),), heal=(("slowdown", "none"),), usable=True),
     Illness("Verdict", "verdict", verdict="{{device: {uuid}, state: unusable, reason: diagnosis failed}}"),
 ]
@@ -89,6 +90,27 @@ def test_what_is_known_of_a_sick_gpu_outlives(patient: Patient, disturb: Callabl
         wait_for("the device is avoided", lambda: patient.is_avoided(LOST))
         disturb(patient)
         patient.wait_until_everybody_knows(LOST)
+    patient.wait_until_well()
+
+
+def test_monitoring_sees_every_gpu_while_one_is_sick(patient: Patient) -> None:
+    """docs/health.md: a claim for all devices, with admin access, that tolerates our taints."""
+    if not taints_are_kept(patient.running):
+        pytest.skip("device taints are on from 1.36")
+    release, namespace, node = patient.running.cluster.release, patient.namespace, patient.node.name
+    namespace("label", "namespace", namespace.namespace, "resource.kubernetes.io/admin-access=true")
+    tolerant = [{"operator": "Exists", "effect": effect} for effect in ("NoSchedule", "NoExecute")]
+    everything: Object = {"allocationMode": "All", "adminAccess": True}
+    with patient.suffers(NVLINK):
+        wait_for("the device is avoided", lambda: patient.is_avoided(NVLINK))
+        for name, tolerations in (("strict", []), ("monitor", tolerant)):
+            wanted = claim(release, name, **everything, tolerations=tolerations)
+            wait_for("the label counts", lambda: namespace("apply", "-f", "-", stdin=as_yaml(wanted)), 10)
+            namespace.apply(pod(name, node=node, claims={"gpu": name}))
+        namespace.wait_for_pod("monitor")
+        seen = look(namespace, "monitor").products
+        assert len(seen) == len(simulated(patient.node)["gpus"]) and patient.uuid in seen
+        assert namespace.get("pod", "strict")["status"]["phase"] == "Pending"
     patient.wait_until_well()
 
 

@@ -7,20 +7,24 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from harness import driver
 from harness.errors import ClusterError
 from harness.lifecycle import Running
 from harness.node import Node
 
 _KINDS = (
     "namespaces,nodes,pods,events,daemonsets,deployments,statefulsets,replicasets,jobs,configmaps,services,endpointslices,"
-    "resourceclaims,resourceclaimtemplates,resourceslices,deviceclasses"
+    "resourceclaims,resourceclaimtemplates,resourceslices,deviceclasses,clusterroles,clusterrolebindings"
 )
+# The text files below some places, as far as they are there.
+_SHOW = 'find "$@" -maxdepth 1 -type f ! -name tessera-cdi-hook -exec head -v -n 1000 {} + 2>&1; true'
 _NODE_COMMANDS = {
     "processes.txt": ("ps", "axf", "-o", "pid,ppid,lstart,args"),
     "mounts.txt": ("cat", "/proc/self/mountinfo"),
     "network.txt": ("ip", "addr"),
-    "cdi.txt": ("sh", "-c", "head -n 200 /etc/cdi/* /var/run/cdi/*"),
+    "cdi.txt": ("sh", "-c", _SHOW, "sh", "/etc/cdi", "/var/run/cdi"),
     "plugin-files.txt": ("sh", "-c", "ls -lR /var/lib/kubelet/plugins /var/lib/kubelet/plugins_registry"),
+    "plugin-state.txt": ("sh", "-c", _SHOW, "sh", "/var/lib/kubelet/plugins/gpu.nvidia.com", "/var/lib/kubelet/dra_manager_state"),
     "containers.txt": ("ctr", "--namespace=k8s.io", "containers", "list"),
 }
 
@@ -35,6 +39,7 @@ def collect(running: Running, folder: Path) -> None:
     by_time = "--sort-by=.metadata.creationTimestamp"
     _save(folder / "events.txt", lambda: kubectl("get", "events", "--all-namespaces", by_time))
     _save(folder / "pods.txt", lambda: kubectl("describe", "pods", "--all-namespaces"))
+    _save(folder / "values.yaml", lambda: driver.current_values(running))
     _copy(running.cluster.log, folder / "log")
     for node in running.nodes:
         _collect_node(running, node, folder / node.name)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 import yaml
 
 from gpu_view import devices_on, look
-from harness import driver
+from harness import driver, image
 from harness.kubectl import Kubectl, Object
 from harness.lifecycle import Running
 from harness.waiting import wait_for
@@ -54,7 +55,10 @@ def test_a_pod_has_its_gpu_again_after_a_reboot(installed: Running, namespace: K
     assert look(namespace, "rebooted") == seen
 
 
-def test_an_upgrade_and_a_downgrade_under_load_fail_no_prepare(installed: Running, namespace: Kubectl) -> None:
+def test_an_upgrade_and_a_downgrade_under_load_fail_no_prepare(
+    installed: Running, namespace: Kubectl, tmp_path: Path
+) -> None:
+    """To another image, and back."""
     if not installed.cluster.release.at_least("1.33"):
         pytest.skip("kubelets before 1.33 know one instance of a driver: there is a gap")
     node = installed.nodes[0]
@@ -62,19 +66,22 @@ def test_an_upgrade_and_a_downgrade_under_load_fail_no_prepare(installed: Runnin
     spec = {"parallelism": 4, "completions": ENDLESS, "backoffLimit": 0, "template": {"spec": load["spec"]}}
     job: Object = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "load"}, "spec": spec}
     namespace.apply([claim_template(installed.cluster.release, "each"), job])
-    plugins = {each["metadata"]["uid"] for each in plugin_pods(installed)}
     given = yaml.safe_load(driver.current_values(installed))
-    given["kubeletPlugin"]["podAnnotations"] = {"tessera.test/upgrade": namespace.namespace}
+    image.write_variant(driver.image_archive(), f"{given['image']['repository']}:next", tmp_path / "next.tar")
+    for each in installed.nodes:
+        each.import_image(tmp_path / "next.tar")
+    given["image"]["tag"] = "next"
+    first = plugin_images(installed)
     driver.upgrade(installed, yaml.safe_dump(given))
-    newer = {each["metadata"]["uid"] for each in plugin_pods(installed)}
+    second = plugin_images(installed)
     driver.helm(installed, "rollback", "tessera", "--namespace", driver.NAMESPACE, "--wait", "--timeout=120s")
     before = succeeded(namespace.get("job", "load"))
     assert 0 < before < ENDLESS
     namespace.wait_until(("job", "load"), lambda found: succeeded(found) >= before + MORE, "the load goes on", 300)
     assert namespace.get("job", "load")["status"].get("failed", 0) == 0
     namespace.delete("job", "load")
-    older = {each["metadata"]["uid"] for each in plugin_pods(installed)}
-    assert len(plugins | newer | older) == len(plugins) + len(newer) + len(older)
+    assert len(first) == len(second) == 1 and first != second
+    assert plugin_images(installed) == first
     events = [each for each in namespace.items("events") if each["reason"] == "FailedPrepareDynamicResources"]
     assert [each["message"] for each in events] == []
 
@@ -112,8 +119,11 @@ def test_containers_restart_while_the_api_server_is_away_for_a_minute_and_pods_s
     assert set(look(namespace, "after").products).isdisjoint(seen.products)
 
 
-def plugin_pods(running: Running) -> list[Object]:
-    return running.kubectl.in_namespace(driver.NAMESPACE).items("pods")
+def plugin_images(running: Running) -> set[str]:
+    """Of the plugins that are to stay, by digest."""
+    pods = running.kubectl.in_namespace(driver.NAMESPACE).items("pods")
+    staying = [each for each in pods if "deletionTimestamp" not in each["metadata"]]
+    return {status["imageID"] for each in staying for status in each["status"]["containerStatuses"]}
 
 
 def succeeded(job: Object) -> int:

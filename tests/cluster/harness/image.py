@@ -66,11 +66,26 @@ def write_archive(root: Path, name: str, out: Path, command: Sequence[str]) -> N
     described = _descriptor(manifest_type, manifest_bytes)
     described["annotations"] = {"io.containerd.image.name": name}
     index = {"schemaVersion": 2, "manifests": [described]}
-    with tarfile.open(out, "w") as archive:
-        _add(archive, "oci-layout", b'{"imageLayoutVersion": "1.0.0"}')
-        _add(archive, "index.json", json.dumps(index).encode())
-        for blob in (config_bytes, layer, manifest_bytes):
-            _add(archive, "blobs/sha256/" + hashlib.sha256(blob).hexdigest(), blob)
+    _write_layout(out, index, [config_bytes, layer, manifest_bytes])
+
+
+def write_variant(archive: Path, name: str, out: Path) -> None:
+    """The same programs as another image: its config has a label more, and so it has other digests."""
+    with tarfile.open(archive) as source:
+        files = {each.name: source.extractfile(each).read() for each in source if each.isfile()}  # type: ignore[union-attr]
+    index = json.loads(files["index.json"])
+    (described,) = index["manifests"]
+    manifest = json.loads(files[_blob(described["digest"])])
+    config = json.loads(files[_blob(manifest["config"]["digest"])])
+    config["config"].setdefault("Labels", {})["tessera.test/variant"] = name
+    config_bytes = json.dumps(config).encode()
+    manifest["config"] = _descriptor(manifest["config"]["mediaType"], config_bytes)
+    manifest_bytes = json.dumps(manifest).encode()
+    index["manifests"] = [
+        {**_descriptor(described["mediaType"], manifest_bytes), "annotations": {"io.containerd.image.name": name}}
+    ]
+    layers = [files[_blob(layer["digest"])] for layer in manifest["layers"]]
+    _write_layout(out, index, [config_bytes, *layers, manifest_bytes])
 
 
 def _copy_libraries(program: Path, root: Path) -> None:
@@ -93,6 +108,18 @@ def _layer(root: Path) -> bytes:
         for path in sorted(root.rglob("*")):
             archive.add(path, arcname=str(path.relative_to(root)), recursive=False, filter=anonymous)
     return buffer.getvalue()
+
+
+def _write_layout(out: Path, index: dict[str, Any], blobs: list[bytes]) -> None:
+    with tarfile.open(out, "w") as archive:
+        _add(archive, "oci-layout", b'{"imageLayoutVersion": "1.0.0"}')
+        _add(archive, "index.json", json.dumps(index).encode())
+        for blob in blobs:
+            _add(archive, _blob(_digest(blob)), blob)
+
+
+def _blob(digest: str) -> str:
+    return "blobs/" + digest.replace(":", "/")
 
 
 def _descriptor(media_type: str, blob: bytes) -> dict[str, Any]:

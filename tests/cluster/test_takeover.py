@@ -25,7 +25,7 @@ from neighbours import go_releases
 from neighbours.go_driver import PLUGIN, REGISTRATION, GoDriver, slices_of
 from neighbours.go_releases import HEAD, RELEASES, GoRelease
 from plugin_http import metrics_of, serves
-from workloads import container_of, restart_containers
+from workloads import container_of, restart_containers, start_with_gpu
 
 pytestmark = pytest.mark.long
 
@@ -106,14 +106,18 @@ def test_a_node_is_taken_over_and_given_back(
 
     namespace.delete("pod", "gpu")
     assert not go.cdi.claim_file(claims["gpu"]).exists()
-    assert metrics_of(installed, node)["tessera_journal_claims"] == 1
+    start_with_gpu(installed, namespace, node, "own")
+    own = uid_of(namespace, "own")
+    assert metrics_of(installed, node)["tessera_journal_claims"] == 2
 
-    # Given back: the release reads what Tessera left, and undoes the claim that it once prepared.
+    # Given back: the release reads what Tessera left, and undoes the claim that it once prepared and the one it did not.
     with driver.absent(installed), GoDriver(installed, node, release) as back:
-        assert set(back.claims) == {claims["mig"]}
-        namespace.delete("pod", "mig")
+        assert set(back.claims) == {claims["mig"], own}
+        for name in ("mig", "own"):
+            namespace.delete("pod", name)
         assert not back.claims
-    assert not back.cdi.claim_file(claims["mig"]).exists()
+    for uid in (claims["mig"], own):
+        assert not back.cdi.claim_file(uid).exists()
     assert metrics_of(installed, node)["tessera_journal_claims"] == 0
     wait_for(f"{held.new_name} is offered", lambda: held.new_name in names_on(installed, node))
 

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import pytest
 import yaml
 
+from gpu_view import look
 from harness import driver
 from harness.kubectl import Kubectl, Object, as_yaml
 from harness.lifecycle import Running
 from harness.places import CHART, TOP
+from workloads import start_with_gpu
 
 VALUES = TOP / "tests/chart/values"  # Those of the chart's golden files.
 NOBODY: Object = {"tessera.test/nobody": "here"}  # A node selector that no node has: these drivers must not run.
@@ -92,3 +94,28 @@ def test_what_helm_has_installed_can_be_applied_and_then_differs_in_nothing(inst
     kubectl("apply", *how, stdin=as_yaml(rendered))
     assert kubectl("diff", *how, stdin=as_yaml(rendered)) == ""
     assert kubectl.get(*plugin)["metadata"]["generation"] == before  # Nothing is rolled out.
+
+
+@pytest.fixture
+def with_go_values(installed: Running) -> Iterator[Running]:
+    """The Go driver's values file, but for the image, the places of another kubelet and the simulated driver's."""
+    before = driver.current_values(installed)
+    ours, given = yaml.safe_load(before), yaml.safe_load((VALUES / "go-driver.yaml").read_text("utf-8"))
+    plugin = given["kubeletPlugin"]
+    del plugin["kubeletRegistrarDirectoryPath"], plugin["kubeletPluginsDirectoryPath"]
+    plugin["containers"]["gpus"]["env"] += ours["kubeletPlugin"]["containers"]["gpus"]["env"]
+    labels = {**plugin["nodeSelector"], "nvidia.com/gpu.present": "true"}
+    installed.kubectl("label", "nodes", "--all", *(f"{key}={value}" for key, value in labels.items()))
+    driver.upgrade(installed, yaml.safe_dump({**given, "image": ours["image"]}))
+    yield installed
+    driver.upgrade(installed, before)
+    installed.kubectl("label", "nodes", "--all", *(f"{key}-" for key in labels))
+
+
+def test_a_values_file_of_the_go_driver_installs_a_driver_that_serves(
+    with_go_values: Running, namespace: Kubectl
+) -> None:
+    start_with_gpu(with_go_values, namespace, with_go_values.nodes[0], "user")
+    assert len(look(namespace, "user").products) == 1
+    (daemons,) = with_go_values.kubectl.in_namespace(driver.NAMESPACE).items("daemonsets")
+    assert daemons["spec"]["template"]["spec"]["serviceAccountName"] == "dra-kubeletplugin"

@@ -16,8 +16,8 @@ _KINDS = (
     "namespaces,nodes,pods,events,daemonsets,deployments,statefulsets,replicasets,jobs,configmaps,services,endpointslices,"
     "resourceclaims,resourceclaimtemplates,resourceslices,deviceclasses,clusterroles,clusterrolebindings"
 )
-# The text files below some places, as far as they are there.
-_SHOW = 'find "$@" -maxdepth 1 -type f ! -name tessera-cdi-hook -exec head -v -n 1000 {} + 2>&1; true'
+# The files directly in some places, as far as they are there, without programs.
+_SHOW = 'find "$@" -maxdepth 1 -type f ! -perm /111 -exec head -v -n 1000 {} + 2>&1; true'
 _NODE_COMMANDS = {
     "processes.txt": ("ps", "axf", "-o", "pid,ppid,lstart,args"),
     "mounts.txt": ("cat", "/proc/self/mountinfo"),

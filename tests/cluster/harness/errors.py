@@ -30,6 +30,7 @@ def run(
             timeout=timeout,
             capture_output=True,
             text=True,
+            errors="replace",
             check=False,
         )
     except FileNotFoundError as error:

@@ -104,12 +104,11 @@ def with_go_values(installed: Running) -> Iterator[Running]:
     plugin = given["kubeletPlugin"]
     del plugin["kubeletRegistrarDirectoryPath"], plugin["kubeletPluginsDirectoryPath"]
     plugin["containers"]["gpus"]["env"] += ours["kubeletPlugin"]["containers"]["gpus"]["env"]
-    labels = {**plugin["nodeSelector"], "nvidia.com/gpu.present": "true"}
-    installed.kubectl("label", "nodes", "--all", *(f"{key}={value}" for key, value in labels.items()))
+    installed.kubectl("label", "nodes", "--all", *(f"{key}={value}" for key, value in plugin["nodeSelector"].items()))
     driver.upgrade(installed, yaml.safe_dump({**given, "image": ours["image"]}))
     yield installed
     driver.upgrade(installed, before)
-    installed.kubectl("label", "nodes", "--all", *(f"{key}-" for key in labels))
+    installed.kubectl("label", "nodes", "--all", *(f"{key}-" for key in plugin["nodeSelector"]))
 
 
 def test_a_values_file_of_the_go_driver_installs_a_driver_that_serves(

@@ -1,6 +1,8 @@
 #include "inspect/explain_view.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "base/text.h"
 
@@ -38,6 +40,8 @@ class Screen {
 
 std::string Nodes(std::size_t count) { return count == 1 ? "1 node" : Format("{} nodes", count); }
 
+std::string Pools(std::size_t count) { return count == 1 ? "1 pool" : Format("{} pools", count); }
+
 std::string Devices(std::size_t count) { return count == 1 ? "1 device" : Format("{} devices", count); }
 
 // "fits on node-a", "does not fit on any of 8 nodes".
@@ -68,11 +72,14 @@ void PrintStop(const Explanation& e, Screen& screen) {
   if (e.misspellings.empty() && !e.stopped_advice.empty()) screen.Line(2, Format("next: {}", e.stopped_advice));
 }
 
-std::string NodeNames(const std::vector<std::string>& nodes) {
-  if (nodes.size() == 1) return nodes.front();
-  if (nodes.size() == 2) return Format("{} and {}", nodes[0], nodes[1]);
-  return Format("{} … {} ({})", nodes.front(), nodes.back(), Nodes(nodes.size()));
+// "node-a … node-e (5 nodes)".
+std::string Names(const std::vector<std::string>& names, std::string (*count)(std::size_t)) {
+  if (names.size() == 1) return names.front();
+  if (names.size() == 2) return Format("{} and {}", names[0], names[1]);
+  return Format("{} … {} ({})", names.front(), names.back(), count(names.size()));
 }
+
+std::string NodeNames(const std::vector<std::string>& nodes) { return Names(nodes, Nodes); }
 
 // "gpu-0, gpu-1" of one node, where they are few; otherwise how many on each.
 std::string DeviceNames(const Reason& reason, std::size_t nodes) {
@@ -113,13 +120,32 @@ void PrintRequest(const RequestReport& request, std::size_t nodes, bool name_cla
   }
 }
 
+// Pools with the same fault in one line.
+void PrintPools(const std::vector<PoolFault>& faults, Screen& screen) {
+  std::vector<std::pair<const PoolFault*, std::vector<std::string>>> alike;
+  for (const PoolFault& fault : faults) {
+    const auto same = [&](const auto& one) {
+      return std::tie(one.first->driver, one.first->state, one.first->reason) ==
+             std::tie(fault.driver, fault.state, fault.reason);
+    };
+    auto known = std::ranges::find_if(alike, same);
+    if (known == alike.end()) known = alike.emplace(alike.end(), &fault, std::vector<std::string>());
+    known->second.push_back(Format("{}/{}", fault.driver, fault.pool));
+  }
+  for (const auto& [fault, names] : alike) {
+    const bool one = names.size() == 1;
+    screen.Line(4, Format("{} {} {} {}: {}", one ? "pool" : "pools", Names(names, Pools), one ? "is" : "are",
+                          fault->state, fault->reason));
+  }
+}
+
 void PrintGroup(const NodeGroup& group, bool name_claims, Screen& screen) {
   if (!group.bars.empty()) {
     return screen.Line(2, Format("{}: not for this pod: {}", NodeNames(group.nodes), Join(group.bars, ", ")));
   }
   screen.Line(2, NodeNames(group.nodes));
   if (!group.error.empty()) screen.Line(4, group.error);
-  for (const std::string& pool : group.pools) screen.Line(4, pool);
+  PrintPools(group.pools, screen);
   for (const RequestReport& request : group.requests) PrintRequest(request, group.nodes.size(), name_claims, screen);
   const std::string of = group.nodes.size() > 1 ? Format(" (on {})", group.nodes.front()) : "";
   for (const Conflict& conflict : group.together) screen.Line(4, conflict.text + of);
@@ -195,11 +221,14 @@ json::Value ToJson(const RequestReport& request) {
 }
 
 json::Value ToJson(const NodeGroup& group) {
-  json::Array requests, together;
+  json::Array pools, requests, together;
+  for (const PoolFault& fault : group.pools) {
+    pools.push_back({{"driver", fault.driver}, {"pool", fault.pool}, {"state", fault.state}, {"reason", fault.reason}});
+  }
   for (const RequestReport& request : group.requests) requests.push_back(ToJson(request));
   for (const Conflict& conflict : group.together) together.push_back(conflict.text.c_str());
   return {{"nodes", Strings(group.nodes)}, {"bars", Strings(group.bars)},     {"error", group.error},
-          {"pools", Strings(group.pools)}, {"requests", std::move(requests)}, {"together", std::move(together)}};
+          {"pools", std::move(pools)},     {"requests", std::move(requests)}, {"together", std::move(together)}};
 }
 
 json::Value ToJson(const Misspelling& misspelling) {

@@ -81,7 +81,8 @@ class Speaker {
     const api::Taint* taint = alloc::FirstUntolerated(*verdict.published, *request.asked, situation_.rules);
     for (const manifests::TaintRule& rule : situation_.taint_rules) {
       if (taint == nullptr || rule.taint != *taint) continue;
-      if (Selects(rule, verdict.driver, verdict.pool, verdict.device)) return Format("DeviceTaintRule {}", rule.name);
+      if (Selects(rule, situation_.rules, verdict.driver, verdict.pool, verdict.device))
+        return Format("DeviceTaintRule {}", rule.name);
     }
     return {};
   }

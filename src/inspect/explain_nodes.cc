@@ -116,7 +116,8 @@ RequestReport ReportRequest(const alloc::RequestVerdict& verdict, Speaker& speak
   RequestReport report{.claim = api::ToText(verdict.claim),
                        .request = verdict.request,
                        .wanted = all ? "all" : Format("{}", verdict.asked->count),
-                       .devices = verdict.devices.size()};
+                       .devices = verdict.devices.size(),
+                       .lacking = !HasEnough(verdict)};
   ReasonList reasons;
   for (const alloc::DeviceVerdict& device : verdict.devices) {
     if (device.obstacle == alloc::Obstacle::kNone) {

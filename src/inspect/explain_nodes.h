@@ -28,6 +28,7 @@ struct RequestReport {
   std::string wanted;           // "4" or "all".
   std::size_t usable = 0;       // Devices that nothing rules out by themselves …
   std::size_t devices = 0;      // … of so many.
+  bool lacking = false;         // They are too few.
   std::vector<Reason> reasons;  // Those that rule out the most first.
 };
 

@@ -116,6 +116,39 @@ TEST_F(ExplainBigCluster, JsonNamesEveryNodeAndTheReasonOfEveryDevice) {
   EXPECT_EQ(devices, 5000U);
 }
 
+class ExplainMixedCluster : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(ReplaceFile(cluster_, MixedCluster()).has_value()); }
+
+  Outcome Run(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments{"explain",  "claim", "-f", SituationFile("mixed-claim/claim.yaml"),
+                                       "--slices", cluster_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunProgram("tessera", arguments);
+  }
+
+  TempDir dir_ = TempDir::Create("explain").value();
+  const std::string cluster_ = dir_.path() / "cluster.yaml";
+};
+
+TEST_F(ExplainMixedCluster, TwelveKindsOfNodesAndEightRequestsFitOneScreenWithTheSmallestChange) {
+  const Outcome result = Run();
+  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_LE(std::ranges::count(result.out, '\n'), 40);
+  EXPECT_TRUE(MatchesGolden(result.out, "explain/mixed-claim/output.txt"));
+}
+
+TEST_F(ExplainMixedCluster, JsonHasWhatTheScreenLeavesOut) {
+  const auto value = json::ParseJson(Run({"-o", "json"}).out);
+  ASSERT_TRUE(value.has_value());
+  EXPECT_EQ(value->at("groups").as_array().size(), 12U);
+  for (const json::Value& group : value->at("groups").as_array()) {
+    EXPECT_EQ(group.at("nodes").as_array().size(), 5U);
+    EXPECT_EQ(group.at("requests").as_array().size(), 8U);
+  }
+}
+
 TEST(ExplainCommand, ReadsStandardInput) {
   const std::string command = Format("exec {}/bin/tessera explain claim -f - --slices {} < {}", TESSERA_BINARY_DIR,
                                      SituationFile("nodes.yaml"), SituationFile("fits.yaml"));

@@ -36,11 +36,12 @@ TEST(GroupsView, StaysWithinItsRoomWhateverThereIs) {
         for (const std::size_t reasons : {0U, 1U, 2U, 7U}) {
           std::vector<NodeGroup> groups;
           for (std::size_t i = 0; i < nodes; ++i) groups.push_back(Group(Format("node-{}", i), requests, reasons));
-          const Screen view = ViewOf(groups, false, room);
+          Screen view = ViewOf(groups, false, room);
           EXPECT_LE(view.size(), room) << nodes << " nodes, " << requests << " requests, " << reasons << " reasons";
-          EXPECT_THAT(view.Text(), HasSubstr("request r0:"));
+          const std::string text = view.Take();
+          EXPECT_THAT(text, HasSubstr("request r0:"));
           const bool cut = nodes * (1 + requests * (1 + reasons)) >= room || nodes > 5 || reasons > 5;
-          EXPECT_EQ(view.Text().contains("-o json"), cut) << view.Text();
+          EXPECT_EQ(text.contains("-o json"), cut) << text;
         }
       }
     }
@@ -48,7 +49,7 @@ TEST(GroupsView, StaysWithinItsRoomWhateverThereIs) {
 }
 
 TEST(GroupsView, WhatIsSmallStaysWholeBesideWhatIsLarge) {
-  const std::string text = ViewOf({Group("large", 30, 2), Group("small", 2, 2)}, false, kRoom).Text();
+  const std::string text = ViewOf({Group("large", 30, 2), Group("small", 2, 2)}, false, kRoom).Take();
   EXPECT_THAT(text, AllOf(HasSubstr("  large\n    request r0:"), HasSubstr("more requests\n  small\n    request r0"),
                           HasSubstr("-o json has what is left out here")));
   EXPECT_TRUE(text.substr(text.find("small")).contains("request r1: wants 1"));
@@ -57,16 +58,16 @@ TEST(GroupsView, WhatIsSmallStaysWholeBesideWhatIsLarge) {
 TEST(GroupsView, RequestsThatLackDevicesAreToldFirstWhenNotAllAre) {
   NodeGroup group = Group("node-a", 0, 0);
   for (int i = 0; i < 30; ++i) group.requests.push_back(Request(Format("r{}", i), i == 29, 1));
-  EXPECT_THAT(ViewOf({group}, false, kRoom).Text(), HasSubstr("  node-a\n    request r29:"));
+  EXPECT_THAT(ViewOf({group}, false, kRoom).Take(), HasSubstr("  node-a\n    request r29:"));
   group.requests.erase(group.requests.begin(), group.requests.begin() + 25);
-  EXPECT_THAT(ViewOf({group}, false, kRoom).Text(), HasSubstr("  node-a\n    request r25:")) << "all are told";
+  EXPECT_THAT(ViewOf({group}, false, kRoom).Take(), HasSubstr("  node-a\n    request r25:")) << "all are told";
 }
 
 TEST(GroupsView, FaultsOfPoolsAndConflictsAreNotLostAmongRequests) {
   NodeGroup group = Group("node-a", 30, 1);
   group.pools = {{.driver = "d", .pool = "p", .state = "invalid", .reason = "duplicate device name gpu-0"}};
   group.together = {{.text = "matchAttribute a: 2 devices must have one value", .likeness = ""}};
-  EXPECT_THAT(ViewOf({group}, false, kRoom).Text(),
+  EXPECT_THAT(ViewOf({group}, false, kRoom).Take(),
               AllOf(HasSubstr("pool d/p is invalid: duplicate device name gpu-0\n    matchAttribute a"),
                     Not(HasSubstr("more conflict"))));
 }

@@ -172,7 +172,7 @@ std::string ToText(const Explanation& e) {
   PrintRemedies(e, screen);
   PrintNews(e, screen);
   PrintBasis(e, screen);
-  return screen.Text();
+  return screen.Take();
 }
 
 json::Value ToJson(const Explanation& e) {

@@ -1,6 +1,7 @@
 #include "inspect/screen.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 
@@ -24,9 +25,9 @@ void Screen::Add(const Screen& other) { lines_.insert(lines_.end(), other.lines_
 
 void Screen::Shorten(std::size_t lines) { lines_.resize(std::min(lines, lines_.size())); }
 
-std::string Screen::Text() const {
+std::string Screen::Take() {
   std::string text;
-  for (const std::string& line : lines_) text.append(line) += '\n';
+  for (const std::string& line : std::exchange(lines_, {})) text.append(line) += '\n';
   return text;
 }
 

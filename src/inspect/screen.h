@@ -24,7 +24,8 @@ class Screen {
   // Leaves out what comes after so many lines.
   void Shorten(std::size_t lines);
 
-  std::string Text() const;
+  // The text of all lines; there are none then.
+  std::string Take();
 
  private:
   std::vector<std::string> lines_;

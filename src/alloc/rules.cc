@@ -24,7 +24,8 @@ Rules RulesFor(cel::Release release, const Gates& gates) {
           .any_share_takes_counters = !before_1_37,
           .merges_configs = !before_1_37,
           .counts_by_request = !before_1_37,
-          .errors_name_device = !before_1_37};
+          .errors_name_device = !before_1_37,
+          .rule_without_selector_taints_all = before_1_37};
 }
 
 }  // namespace tessera::alloc

@@ -45,6 +45,8 @@ struct Rules {
   bool counts_by_request = true;
   // A selector's error says on which device, and what to do about a missing key.
   bool errors_name_device = true;
+  // A DeviceTaintRule without a deviceSelector taints every device, as if it had an empty one, and not none.
+  bool rule_without_selector_taints_all = false;
 };
 
 Rules RulesFor(cel::Release release, const Gates& gates);

@@ -81,7 +81,8 @@ class Speaker {
     const api::Taint* taint = alloc::FirstUntolerated(*verdict.published, *request.asked, situation_.rules);
     for (const manifests::TaintRule& rule : situation_.taint_rules) {
       if (taint == nullptr || rule.taint != *taint) continue;
-      if (Selects(rule, verdict.driver, verdict.pool, verdict.device)) return Format("DeviceTaintRule {}", rule.name);
+      if (Selects(rule, situation_.rules, verdict.driver, verdict.pool, verdict.device))
+        return Format("DeviceTaintRule {}", rule.name);
     }
     return {};
   }
@@ -115,7 +116,8 @@ RequestReport ReportRequest(const alloc::RequestVerdict& verdict, Speaker& speak
   RequestReport report{.claim = api::ToText(verdict.claim),
                        .request = verdict.request,
                        .wanted = all ? "all" : Format("{}", verdict.asked->count),
-                       .devices = verdict.devices.size()};
+                       .devices = verdict.devices.size(),
+                       .lacking = !HasEnough(verdict)};
   ReasonList reasons;
   for (const alloc::DeviceVerdict& device : verdict.devices) {
     if (device.obstacle == alloc::Obstacle::kNone) {
@@ -128,12 +130,15 @@ RequestReport ReportRequest(const alloc::RequestVerdict& verdict, Speaker& speak
   return report;
 }
 
-std::vector<std::string> PoolFaults(const alloc::Explanation& explanation) {
-  std::vector<std::string> faults;
+std::vector<PoolFault> PoolFaults(const alloc::Explanation& explanation) {
+  std::vector<PoolFault> faults;
   for (const alloc::PoolVerdict& pool : explanation.pools) {
     if (pool.state == alloc::PoolState::kUsable) continue;
-    const std::string_view state = pool.state == alloc::PoolState::kIncomplete ? "incomplete" : "invalid";
-    faults.push_back(Format("pool {}/{} is {}: {}", pool.driver, pool.pool, state, pool.reason));
+    const bool incomplete = pool.state == alloc::PoolState::kIncomplete;
+    faults.push_back({.driver = pool.driver,
+                      .pool = pool.pool,
+                      .state = incomplete ? "incomplete" : "invalid",
+                      .reason = pool.reason});
   }
   return faults;
 }
@@ -160,7 +165,12 @@ bool HasDevices(const NodeGroup& group) {
 // What must be the same for two nodes to be told in one breath. Holders and values may differ, and so may the names of
 // pools: a node's own is named after it.
 std::string LikenessOf(const NodeGroup& group) {
-  std::string likeness = Format("{}|{}", group.error, group.pools.size());
+  std::multiset<std::string> faults;  // In one order, whatever the pools are called.
+  for (const PoolFault& fault : group.pools) {
+    faults.insert(Format("|{} {} {}", fault.driver, fault.state, fault.reason));
+  }
+  std::string likeness = group.error;
+  for (const std::string& fault : faults) likeness += fault;
   for (const RequestReport& request : group.requests) {
     likeness += Format("|{} {} {}/{}", request.claim, request.request, request.usable, request.devices);
     for (const Reason& reason : request.reasons) {
@@ -173,6 +183,10 @@ std::string LikenessOf(const NodeGroup& group) {
 
 void Merge(NodeGroup& into, const NodeGroup& from) {
   into.nodes.push_back(from.nodes.front());
+  for (const PoolFault& fault : from.pools) {
+    // Nodes can share a pool.
+    if (std::ranges::find(into.pools, fault) == into.pools.end()) into.pools.push_back(fault);
+  }
   for (std::size_t r = 0; r < into.requests.size(); ++r) {
     for (std::size_t i = 0; i < into.requests[r].reasons.size(); ++i) {
       const std::vector<RuledOut>& more = from.requests[r].reasons[i].devices;

@@ -28,13 +28,23 @@ struct RequestReport {
   std::string wanted;           // "4" or "all".
   std::size_t usable = 0;       // Devices that nothing rules out by themselves …
   std::size_t devices = 0;      // … of so many.
+  bool lacking = false;         // They are too few.
   std::vector<Reason> reasons;  // Those that rule out the most first.
+};
+
+// A pool whose devices are not offered.
+struct PoolFault {
+  std::string driver, pool;
+  std::string state;   // "incomplete" or "invalid".
+  std::string reason;  // "1 of 2 slices of generation 1 are here".
+
+  bool operator==(const PoolFault&) const = default;
 };
 
 struct NodeGroup {
   std::vector<std::string> nodes;  // In their order.
   std::vector<std::string> bars;   // What keeps the pod away, whatever devices they have; the rest is empty then.
-  std::vector<std::string> pools;  // What is wrong with pools: "gpu.nvidia.com/node-a is incomplete: …".
+  std::vector<PoolFault> pools;    // Of all nodes, each pool once.
   std::vector<RequestReport> requests;
   std::vector<Conflict>
       together;       // Where each request has enough devices: why they do not go together. Of the first node.

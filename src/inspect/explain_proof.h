@@ -27,7 +27,8 @@ struct Proof {
       not_proven;  // Why the answer may differ from the cluster's; empty: compared with its release.
 };
 
-// Our allocator is compared with Kubernetes' own in 1.36 and 1.37, with their default gates.
+// Our allocator is compared with Kubernetes' own of 1.36.4 and 1.37.1, with their default gates. Any other patch release
+// of a cluster is not proven, older or newer; nor is one whose gates are unknown.
 Proof ProofFor(const ClusterFacts& facts);
 
 // A line of /metrics that says whether a gate is on; nothing for other lines.

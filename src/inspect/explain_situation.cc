@@ -9,15 +9,15 @@
 namespace tessera::inspect {
 namespace {
 
-// As the scheduler's tracker does it: a rule without a selector is for every device.
-std::vector<api::ResourceSlice> TaintedSlices(const manifests::Objects& objects) {
+// As the scheduler's tracker does it.
+std::vector<api::ResourceSlice> TaintedSlices(const manifests::Objects& objects, const alloc::Rules& rules) {
   std::vector<api::ResourceSlice> slices;
   slices.reserve(objects.slices.size());
   for (const manifests::Slice& slice : objects.slices) {
     api::ResourceSlice& added = slices.emplace_back(slice.object);
     for (api::Device& device : added.devices) {
       for (const manifests::TaintRule& rule : objects.taint_rules) {
-        if (Selects(rule, added.driver, added.pool_name, device.name)) device.taints.push_back(rule.taint);
+        if (Selects(rule, rules, added.driver, added.pool_name, device.name)) device.taints.push_back(rule.taint);
       }
     }
   }
@@ -99,14 +99,15 @@ alloc::AllocatedState Allocated(const Situation& situation) {
 
 }  // namespace
 
-bool Selects(const manifests::TaintRule& rule, std::string_view driver, std::string_view pool,
-             std::string_view device) {
+bool Selects(const manifests::TaintRule& rule, const alloc::Rules& rules, std::string_view driver,
+             std::string_view pool, std::string_view device) {
+  if (!rule.has_selector) return rules.rule_without_selector_taints_all;
   return (!rule.driver || *rule.driver == driver) && (!rule.pool || *rule.pool == pool) &&
          (!rule.device || *rule.device == device);
 }
 
 Situation MakeSituation(const manifests::Objects& objects, const Subject& subject, const alloc::Rules& rules) {
-  Situation situation{.slices = std::make_shared<const std::vector<api::ResourceSlice>>(TaintedSlices(objects)),
+  Situation situation{.slices = std::make_shared<const std::vector<api::ResourceSlice>>(TaintedSlices(objects, rules)),
                       .holders = Holders(objects, subject),
                       .claims = subject.open,
                       .taint_rules = objects.taint_rules,

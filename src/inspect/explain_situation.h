@@ -48,7 +48,8 @@ struct Situation {
 };
 
 // Whether an administrator's rule taints the device.
-bool Selects(const manifests::TaintRule& rule, std::string_view driver, std::string_view pool, std::string_view device);
+bool Selects(const manifests::TaintRule& rule, const alloc::Rules& rules, std::string_view driver,
+             std::string_view pool, std::string_view device);
 
 // Of what is known. DeviceTaintRules become taints of the devices they select.
 Situation MakeSituation(const manifests::Objects& objects, const Subject& subject, const alloc::Rules& rules);

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "base/text.h"
 #include "inspect/explain_view.h"
 #include "manifests/builtin_classes.h"
 
@@ -48,6 +51,21 @@ TEST(Explain, NeedsNeitherFilesNorACluster) {
                                       HasSubstr("free what claim local/other holds")));
   objects.claims.pop_back();
   EXPECT_TRUE(Explain(objects, target, {.version = "1.37"})->fits);
+}
+
+TEST(ExplainView, ManyMisspellingsLeaveRoomForNodesAndChanges) {
+  Explanation explanation{.stopped_by = "stopped"};
+  for (int i = 0; i < 30; ++i) {
+    cel::UnknownName name;
+    name.reference = {.domain = "gpu.nvidia.com", .id = "x"};
+    explanation.misspellings.push_back({.owner = Format("request r{}", i), .expression = "x", .unknown = {name}});
+  }
+  explanation.groups = {{.nodes = {"node-a"}, .error = "an error"}};
+  explanation.remedies.found = {{.text = "write y", .node = "node-a"}};
+  const std::string text = ToText(explanation);
+  EXPECT_LE(std::ranges::count(text, '\n'), 25);
+  EXPECT_THAT(text, AllOf(HasSubstr("stopped"), HasSubstr("more lines; -o json has them all"), HasSubstr("an error"),
+                          HasSubstr("Smallest change:\n  write y: then it fits on node-a")));
 }
 
 TEST(ExplainView, TextOfTheClusterCannotControlTheTerminal) {

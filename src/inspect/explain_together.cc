@@ -25,17 +25,6 @@ std::size_t Usable(const alloc::RequestVerdict& request) {
       std::ranges::count(request.devices, alloc::Obstacle::kNone, &alloc::DeviceVerdict::obstacle));
 }
 
-// Mode All wants every device that matches: one that is ruled out by anything else is one too few.
-bool HasEnough(const alloc::RequestVerdict& request) {
-  if (request.asked->allocation_mode == "All") {
-    const auto passed_over =
-        std::ranges::count(request.devices, alloc::Obstacle::kSelector, &alloc::DeviceVerdict::obstacle);
-    const std::size_t usable = Usable(request);
-    return usable > 0 && usable + static_cast<std::size_t>(passed_over) == request.devices.size();
-  }
-  return Usable(request) >= static_cast<std::size_t>(std::max<std::int64_t>(request.asked->count, 0));
-}
-
 // Whether each main request has enough devices in itself or in one of its alternatives.
 bool EachHasEnough(const alloc::Explanation& explanation) {
   std::map<std::pair<std::string, std::string_view>, bool> enough;
@@ -169,6 +158,16 @@ std::string DescribeCounters(const alloc::Explanation& explanation, const Usable
 }
 
 }  // namespace
+
+bool HasEnough(const alloc::RequestVerdict& request) {
+  if (request.asked->allocation_mode == "All") {
+    const auto passed_over =
+        std::ranges::count(request.devices, alloc::Obstacle::kSelector, &alloc::DeviceVerdict::obstacle);
+    const std::size_t usable = Usable(request);
+    return usable > 0 && usable + static_cast<std::size_t>(passed_over) == request.devices.size();
+  }
+  return Usable(request) >= static_cast<std::size_t>(std::max<std::int64_t>(request.asked->count, 0));
+}
 
 std::vector<Conflict> WhyNotTogether(const Situation& situation, const alloc::Explanation& explanation) {
   if (!EachHasEnough(explanation)) return {};

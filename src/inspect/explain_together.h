@@ -18,4 +18,8 @@ struct Conflict {
 // want the same devices. None when some request has too few usable devices by itself: that is reason enough.
 std::vector<Conflict> WhyNotTogether(const Situation& situation, const alloc::Explanation& explanation);
 
+// Whether a request has enough devices that nothing rules out by themselves. Mode All wants every device that matches:
+// one that is ruled out by anything else is one too few.
+bool HasEnough(const alloc::RequestVerdict& request);
+
 }  // namespace tessera::inspect

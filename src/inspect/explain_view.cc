@@ -1,44 +1,15 @@
 #include "inspect/explain_view.h"
 
-#include <algorithm>
-
 #include "base/text.h"
+#include "inspect/explain_groups_view.h"
+#include "inspect/screen.h"
 
 namespace tessera::inspect {
 namespace {
 
-constexpr std::size_t kGroupsShown = 5;
-constexpr std::size_t kReasonsShown = 4;
 constexpr std::size_t kNewsShown = 6;
-constexpr std::size_t kLineWidth = 240;
-constexpr std::size_t kNewsWidth = 600;  // What a driver says of a failure is worth more than a line.
-
-class Screen {
- public:
-  // One line, without what objects of the cluster could do to a terminal.
-  void Line(int indent, std::string_view text, std::size_t width = kLineWidth) {
-    std::string flat(text);
-    for (char& c : flat) {
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-    }
-    const std::string_view clipped = Clip(flat, width);
-    text_.append(static_cast<std::size_t>(indent), ' ').append(clipped);
-    text_ += clipped.size() < flat.size() ? "…\n" : "\n";
-  }
-  // Its own lines, such as an expression with a caret below.
-  void Lines(int indent, std::string_view text) {
-    for (const std::string_view line : Split(text, '\n')) Line(indent, line, kNewsWidth);
-  }
-  void Gap() { text_ += '\n'; }
-  std::string Take() { return std::move(text_); }
-
- private:
-  std::string text_;
-};
-
-std::string Nodes(std::size_t count) { return count == 1 ? "1 node" : Format("{} nodes", count); }
-
-std::string Devices(std::size_t count) { return count == 1 ? "1 device" : Format("{} devices", count); }
+constexpr std::size_t kWhyLines = 26;   // For what stops the scheduler and for nodes; the changes come on top.
+constexpr std::size_t kStopLines = 12;  // Of these.
 
 // "fits on node-a", "does not fit on any of 8 nodes".
 std::string Verdict(const Explanation& e) {
@@ -49,7 +20,8 @@ std::string Verdict(const Explanation& e) {
   }
   if (!e.stopped_by.empty()) return "stops the scheduler with an error";
   if (e.nodes == 0) return "has no node to fit on";
-  return e.nodes == 1 ? "does not fit on the one node it may use" : Format("does not fit on any of {}", Nodes(e.nodes));
+  return e.nodes == 1 ? "does not fit on the one node it may use"
+                      : Format("does not fit on any of {}", Counted(e.nodes, "node"));
 }
 
 void PrintClaims(const Explanation& e, Screen& screen) {
@@ -58,88 +30,32 @@ void PrintClaims(const Explanation& e, Screen& screen) {
     const std::string as = claim.as.empty() ? "" : Format("{}: ", claim.as);
     if (!said) screen.Line(2, Format("{}claim {}: {}", as, claim.claim, claim.state));
   }
-  if (!e.scheduler_says.empty()) screen.Line(2, Format("the scheduler says: {}", e.scheduler_says), kNewsWidth);
+  if (!e.scheduler_says.empty()) screen.Line(2, Format("the scheduler says: {}", e.scheduler_says), Screen::kWide);
 }
 
-void PrintStop(const Explanation& e, Screen& screen) {
-  if (!e.stopped_by.empty()) screen.Lines(2, e.stopped_by);
-  for (const Misspelling& misspelling : e.misspellings) screen.Lines(2, ToText(misspelling));
+// Its lines are few, but for selectors that are wrong in many ways.
+Screen StopOf(const Explanation& e) {
+  Screen stop;
+  if (!e.stopped_by.empty()) stop.Lines(2, e.stopped_by);
+  for (const Misspelling& misspelling : e.misspellings) stop.Lines(2, ToText(misspelling));
+  if (stop.size() > kStopLines) {
+    const std::size_t left_out = stop.size() - kStopLines + 1;
+    stop.Shorten(kStopLines - 1);
+    stop.Line(2, Format("and {}; -o json has them all", Counted(left_out, "more line")));
+  }
   // A name that no device has comes with its own advice.
-  if (e.misspellings.empty() && !e.stopped_advice.empty()) screen.Line(2, Format("next: {}", e.stopped_advice));
+  if (e.misspellings.empty() && !e.stopped_advice.empty()) stop.Line(2, Format("next: {}", e.stopped_advice));
+  return stop;
 }
 
-std::string NodeNames(const std::vector<std::string>& nodes) {
-  if (nodes.size() == 1) return nodes.front();
-  if (nodes.size() == 2) return Format("{} and {}", nodes[0], nodes[1]);
-  return Format("{} … {} ({})", nodes.front(), nodes.back(), Nodes(nodes.size()));
-}
-
-// "gpu-0, gpu-1" of one node, where they are few; otherwise how many on each.
-std::string DeviceNames(const Reason& reason, std::size_t nodes) {
-  constexpr std::size_t kNamed = 4;
-  if (nodes > 1 || reason.devices.size() > kNamed) return Devices(reason.devices.size() / nodes);
-  std::vector<std::string> names;
-  for (const auto& [device, seen] : reason.devices) names.push_back(device.substr(device.rfind('/') + 1));
-  return Join(names, ", ");
-}
-
-// "[default/alice (pod default/alice-0); default/bob (no pod)]": what the devices have of their own, each once.
-std::string Seen(const Reason& reason) {
-  constexpr std::size_t kNamed = 3;
-  std::vector<std::string> all;
-  for (const auto& [device, seen] : reason.devices) {
-    if (seen.empty() || std::ranges::find(all, seen) != all.end()) continue;
-    all.push_back(all.size() < kNamed ? seen : "…");
-    if (all.size() > kNamed) break;
-  }
-  return all.empty() ? "" : Format(" [{}]", Join(all, "; "));
-}
-
-void PrintReason(const Reason& reason, std::size_t nodes, Screen& screen) {
-  screen.Line(6, Format("{}: {}{}", DeviceNames(reason, nodes), reason.text, Seen(reason)));
-}
-
-void PrintRequest(const RequestReport& request, std::size_t nodes, bool name_claim, Screen& screen) {
-  const std::string claim = name_claim ? Format("claim {}, ", request.claim) : "";
-  const std::string usable = request.devices == 0 ? "there are no devices"
-                                                  : Format("{} of {} usable", request.usable, Devices(request.devices));
-  screen.Line(4, Format("{}request {}: wants {}, {}", claim, request.request, request.wanted, usable));
-  for (std::size_t i = 0; i < request.reasons.size(); ++i) {
-    if (i == kReasonsShown) {
-      screen.Line(6, Format("and {} more reasons", request.reasons.size() - i));
-      return;
-    }
-    PrintReason(request.reasons[i], nodes, screen);
-  }
-}
-
-void PrintGroup(const NodeGroup& group, bool name_claims, Screen& screen) {
-  if (!group.bars.empty()) {
-    return screen.Line(2, Format("{}: not for this pod: {}", NodeNames(group.nodes), Join(group.bars, ", ")));
-  }
-  screen.Line(2, NodeNames(group.nodes));
-  if (!group.error.empty()) screen.Line(4, group.error);
-  for (const std::string& pool : group.pools) screen.Line(4, pool);
-  for (const RequestReport& request : group.requests) PrintRequest(request, group.nodes.size(), name_claims, screen);
-  const std::string of = group.nodes.size() > 1 ? Format(" (on {})", group.nodes.front()) : "";
-  for (const Conflict& conflict : group.together) screen.Line(4, conflict.text + of);
-}
+void PrintStop(const Explanation& e, Screen& screen) { screen.Add(StopOf(e)); }
 
 void PrintGroups(const Explanation& e, Screen& screen) {
   if (e.groups.empty()) return;
-  screen.Gap();
   std::size_t open = 0;
   for (const ClaimProgress& claim : e.claims) open += claim.state == kNeedsDevices ? 1 : 0;
-  for (std::size_t i = 0; i < e.groups.size(); ++i) {
-    if (i < kGroupsShown) {
-      PrintGroup(e.groups[i], open > 1, screen);
-      continue;
-    }
-    std::size_t rest = 0;
-    for (std::size_t j = i; j < e.groups.size(); ++j) rest += e.groups[j].nodes.size();
-    screen.Line(2, Format("and {} in {} more groups; -o json has them all", Nodes(rest), e.groups.size() - i));
-    break;
-  }
+  screen.Gap();
+  screen.Add(ViewOf(e.groups, open > 1, kWhyLines - 1 - StopOf(e).size()));
 }
 
 void PrintRemedies(const Explanation& e, Screen& screen) {
@@ -153,7 +69,7 @@ void PrintRemedies(const Explanation& e, Screen& screen) {
   screen.Line(0, "Smallest change:");
   for (std::size_t i = 0; i < e.remedies.found.size(); ++i) {
     if (i == 1) screen.Line(0, "Or:");
-    screen.Line(2, Format("{}: then it fits on {}", e.remedies.found[i].text, e.remedies.found[i].node), kNewsWidth);
+    screen.Line(2, Format("{}: then it fits on {}", e.remedies.found[i].text, e.remedies.found[i].node), Screen::kWide);
   }
 }
 
@@ -171,7 +87,7 @@ void PrintNews(const Explanation& e, Screen& screen) {
     const PrepareNews& news = e.news[i];
     const std::string when = news.when.empty() ? "" : Format(", {}", news.when);
     const std::string times = news.count > 1 ? Format(", {} times", news.count) : "";
-    screen.Line(2, Format("{}, {}{}{}: {}", news.about, news.who, when, times, news.text), kNewsWidth);
+    screen.Line(2, Format("{}, {}{}{}: {}", news.about, news.who, when, times, news.text), Screen::kWide);
   }
 }
 
@@ -201,11 +117,14 @@ json::Value ToJson(const RequestReport& request) {
 }
 
 json::Value ToJson(const NodeGroup& group) {
-  json::Array requests, together;
+  json::Array pools, requests, together;
+  for (const PoolFault& fault : group.pools) {
+    pools.push_back({{"driver", fault.driver}, {"pool", fault.pool}, {"state", fault.state}, {"reason", fault.reason}});
+  }
   for (const RequestReport& request : group.requests) requests.push_back(ToJson(request));
   for (const Conflict& conflict : group.together) together.push_back(conflict.text.c_str());
   return {{"nodes", Strings(group.nodes)}, {"bars", Strings(group.bars)},     {"error", group.error},
-          {"pools", Strings(group.pools)}, {"requests", std::move(requests)}, {"together", std::move(together)}};
+          {"pools", std::move(pools)},     {"requests", std::move(requests)}, {"together", std::move(together)}};
 }
 
 json::Value ToJson(const Misspelling& misspelling) {

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "cel/device_selector.h"
+#include "cel/spelling.h"
 #include "lint/correction.h"
 
 namespace tessera::lint {
@@ -53,17 +54,14 @@ void CheckSelector(Context& context, const Node& node, std::string_view driver) 
 
 std::string ToText(const cel::Reference& reference) { return Format("{}/{}", reference.domain, reference.id); }
 
-std::string Suggestion(const cel::Reference& reference, const std::vector<const LiveDevice*>& devices) {
+// Where the devices have the name, when that is the other map.
+std::string InOtherMap(const cel::Reference& reference, const std::vector<const LiveDevice*>& devices) {
   cel::Reference other = reference;
   other.is_capacity = !reference.is_capacity;
-  for (const LiveDevice* const device : devices) {
-    if (cel::Has(device->facts, other)) {
-      return Format("they have it as {}: device.{}['{}'].{}", other.is_capacity ? "a capacity" : "an attribute",
-                    other.is_capacity ? "capacity" : "attributes", other.domain, other.id);
-    }
-    if (auto near = cel::Suggest(device->facts, reference); !near.empty()) return near;
-  }
-  return {};
+  if (std::ranges::none_of(devices, [&](const LiveDevice* device) { return cel::Has(device->facts, other); }))
+    return {};
+  return Format("they have it as {}: device.{}['{}'].{}", other.is_capacity ? "a capacity" : "an attribute",
+                other.is_capacity ? "capacity" : "attributes", other.domain, other.id);
 }
 
 std::string Print(const cel::AttributeValue& value) {
@@ -93,23 +91,39 @@ std::string Found(const cel::Reference& reference, const std::vector<const LiveD
   return Format("{} is {}{}", ToText(reference), Join(shown, ", "), more ? ", …" : "");
 }
 
+std::vector<cel::UnknownName> UnknownNames(const cel::DeviceSelector& selector,
+                                           const std::vector<const LiveDevice*>& devices) {
+  std::vector<const cel::DeviceFacts*> facts;
+  for (const LiveDevice* const device : devices) facts.push_back(&device->facts);
+  return cel::FindUnknownNames(selector, facts);
+}
+
+// Points at each name, and has the expression with those that were probably meant.
+void ReportUnknown(Context& context, const Node& node, const std::vector<cel::UnknownName>& unknown,
+                   const std::vector<const LiveDevice*>& devices, std::string_view no_match) {
+  const std::string expression(node.TextOr(""));
+  std::string message = Format("{}:", no_match);
+  std::vector<std::string> advice;
+  for (const cel::UnknownName& name : unknown) {
+    message += "\n" + cel::Render(expression, name);
+    if (std::string elsewhere = InOtherMap(name.reference, devices); !elsewhere.empty()) advice.push_back(elsewhere);
+  }
+  const std::string respelled = cel::Respell(expression, unknown);
+  context.Warn(node, "NoSuchAttribute", message,
+               {.advice = Join(advice, "; "), .fix = respelled == expression ? "" : ToPaste(respelled)});
+}
+
 void ReportNoMatch(Context& context, const Node& node, const cel::DeviceSelector& selector,
                    const std::vector<const LiveDevice*>& devices, std::string_view what) {
+  const std::string no_match = Format("matches none of {} devices {}", devices.size(), what);
+  const std::vector<cel::UnknownName> unknown = UnknownNames(selector, devices);
+  if (!unknown.empty()) return ReportUnknown(context, node, unknown, devices, no_match);
   std::vector<std::string> advice;
   for (const cel::Reference& reference : selector.References()) {
-    const auto has = [&](const LiveDevice* device) { return cel::Has(device->facts, reference); };
-    if (std::ranges::none_of(devices, has)) {
-      context.Warn(node, "NoSuchAttribute",
-                   Format("no such {} on any of {} devices {}: {}", reference.is_capacity ? "capacity" : "attribute",
-                          devices.size(), what, ToText(reference)),
-                   {.advice = Suggestion(reference, devices)});
-      return;
-    }
     std::string found = Found(reference, devices);
     if (std::ranges::find(advice, found) == advice.end()) advice.push_back(std::move(found));
   }
-  context.Warn(node, "NoMatch", Format("matches none of {} devices {}", devices.size(), what),
-               {.advice = Join(advice, "; ")});
+  context.Warn(node, "NoMatch", no_match, {.advice = Join(advice, "; ")});
 }
 
 void CheckOnDevice(Context& context, const Node& node, const std::vector<const LiveDevice*>& devices,

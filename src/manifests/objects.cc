@@ -156,7 +156,7 @@ void Describe(F& f, DevicePattern& p) {
   f.Optional("device", p.device);
 }
 struct RuleSpec {
-  DevicePattern selector;
+  std::optional<DevicePattern> selector;
   TaintObject taint;
 };
 template <class F>
@@ -286,9 +286,10 @@ api::Taint ToTaint(TaintObject taint) {
 
 Result<void> AddTaintRule(Objects& objects, const Manifest& manifest) {
   TESSERA_ASSIGN(RuleObject object, json::Decode<RuleObject>(manifest.value, json::Unknown::kIgnore));
-  DevicePattern& selector = object.spec.selector;
+  DevicePattern selector = object.spec.selector.value_or(DevicePattern());
   objects.taint_rules.push_back({.origin = manifest.origin,
                                  .name = manifest.name,
+                                 .has_selector = object.spec.selector.has_value(),
                                  .driver = std::move(selector.driver),
                                  .pool = std::move(selector.pool),
                                  .device = std::move(selector.device),

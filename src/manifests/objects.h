@@ -51,11 +51,12 @@ struct Slice {
   api::ResourceSlice object;
 };
 
-// An administrator's taint on devices (DeviceTaintRule). What is absent selects any.
+// An administrator's taint on devices (DeviceTaintRule).
 struct TaintRule {
   Origin origin;
   std::string name;
-  std::optional<std::string> driver, pool, device;
+  bool has_selector = false;                        // An empty one selects all devices; without one: see alloc::Rules.
+  std::optional<std::string> driver, pool, device;  // Absent: any.
   api::Taint taint;
 };
 

@@ -41,11 +41,21 @@ spec: {deviceSelector: {pool: p}, taint: {key: x, effect: NoSchedule}}
   ASSERT_EQ(objects->taint_rules.size(), 1U);
   EXPECT_EQ(objects->taint_rules[0].pool, "p");
   EXPECT_FALSE(objects->taint_rules[0].driver.has_value());
+  EXPECT_TRUE(objects->taint_rules[0].has_selector);
   ASSERT_EQ(objects->nodes.size(), 1U);
   EXPECT_EQ(objects->nodes[0].labels.at("zone"), "a");
   ASSERT_EQ(objects->others.size(), 2U);
   EXPECT_EQ(objects->others[0].kind, "ConfigMap");
   EXPECT_TRUE(objects->pods.empty());
+}
+
+TEST(Objects, ARuleWithAnEmptySelectorIsNotOneWithout) {
+  constexpr std::string_view kRule =
+      "{{apiVersion: resource.k8s.io/v1, kind: DeviceTaintRule, metadata: {{name: r}}, spec: {{{}taint: {{key: x, "
+      "effect: NoSchedule}}}}}}";
+  EXPECT_TRUE(Read(Format(kRule, "deviceSelector: {}, ")).value().taint_rules.at(0).has_selector);
+  EXPECT_FALSE(Read(Format(kRule, "")).value().taint_rules.at(0).has_selector);
+  EXPECT_FALSE(Read(Format(kRule, "deviceSelector: null, ")).value().taint_rules.at(0).has_selector);
 }
 
 TEST(Objects, ReadsClaimsOfEveryVersionAlike) {

@@ -28,9 +28,7 @@ json::Value Gpu(NodeKind kind, int number) {
   return device;
 }
 
-json::Value Slice(const std::string& node, NodeKind kind) {
-  json::Array devices;
-  for (int i = 0; i < kGpus; ++i) devices.push_back(Gpu(kind, i));
+json::Value Slice(const std::string& node, json::Array devices) {
   return {{"apiVersion", "resource.k8s.io/v1"},
           {"kind", "ResourceSlice"},
           {"metadata", {{"name", node + "-gpus"}}},
@@ -39,6 +37,14 @@ json::Value Slice(const std::string& node, NodeKind kind) {
             {"nodeName", node},
             {"pool", {{"name", node}, {"generation", 1}, {"resourceSliceCount", 1}}},
             {"devices", std::move(devices)}}}};
+}
+
+json::Value Node(const std::string& name) {
+  return {{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", {{"name", name}}}};
+}
+
+std::string List(json::Array items) {
+  return json::PrintYaml(json::Object{{"apiVersion", "v1"}, {"kind", "List"}, {"items", std::move(items)}});
 }
 
 // One claim has all GPUs of a node.
@@ -62,11 +68,32 @@ std::string BigCluster() {
   for (int i = 1; i <= kNodes; ++i) {
     const std::string name = Format("node-{:03}", i);
     const NodeKind kind = KindOf(i);
-    items.push_back({{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", {{"name", name}}}});
-    items.push_back(Slice(name, kind));
+    json::Array devices;
+    for (int gpu = 0; gpu < kGpus; ++gpu) devices.push_back(Gpu(kind, gpu));
+    items.push_back(Node(name));
+    items.push_back(Slice(name, std::move(devices)));
     if (kind == NodeKind::kHeld) items.push_back(Holder(name));
   }
-  return json::PrintYaml(json::Object{{"apiVersion", "v1"}, {"kind", "List"}, {"items", std::move(items)}});
+  return List(std::move(items));
+}
+
+std::string MixedCluster() {
+  constexpr unsigned kMixedNodes = 60, kKinds = 12;
+  json::Array items;
+  for (unsigned i = 0; i < kMixedNodes; ++i) {
+    const unsigned tainted = i % kKinds + 1;  // As bits: no two kinds have the same ones.
+    json::Array devices;
+    for (unsigned gpu = 0; gpu < kGpus; ++gpu) {
+      json::Object device{{"name", Format("gpu-{}", gpu)},
+                          {"attributes", {{"type", {{"string", "gpu"}}}, {"index", {{"int", gpu}}}}}};
+      if ((tainted >> gpu & 1U) != 0) device["taints"] = json::Array{{{"key", "xid"}, {"effect", "NoSchedule"}}};
+      devices.push_back(std::move(device));
+    }
+    const std::string name = Format("node-{:02}", i);
+    items.push_back(Node(name));
+    items.push_back(Slice(name, std::move(devices)));
+  }
+  return List(std::move(items));
 }
 
 }  // namespace tessera::tests

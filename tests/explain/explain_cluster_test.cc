@@ -75,7 +75,8 @@ TEST_F(ExplainCluster, AClaimThatFitsIsTold) {
   const Outcome result = Run({"claim", "train"});
   EXPECT_EQ(result.code, 0) << result.out << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("claim default/train fits on node-a"), HasSubstr("Kubernetes v1.36.4"),
-                                HasSubstr("gates: unknown"), Not(HasSubstr("not proven"))));
+                                HasSubstr("feature gates: unknown; the release's defaults are assumed"),
+                                HasSubstr("not proven here: feature gates unknown: the API")));
 }
 
 TEST_F(ExplainCluster, ReleaseAndGatesAreStatedAndWhatIsNotProven) {
@@ -90,9 +91,31 @@ TEST_F(ExplainCluster, ReleaseAndGatesAreStatedAndWhatIsNotProven) {
   EXPECT_EQ(without_taints.code, 0) << without_taints.out;
   EXPECT_THAT(without_taints.out, AllOf(HasSubstr("feature gates: DRADeviceTaints=false"),
                                         HasSubstr("not proven here: feature gate DRADeviceTaints=false")));
+  server_->SetRelease("v1.36.2", {{"DRAAdminAccess", true}});
+  EXPECT_THAT(Run({"claim", "train"}).out, HasSubstr("not proven here: Kubernetes v1.36.2, which keeps the counters"));
   server_->SetRelease("v1.33.5", {});
-  EXPECT_THAT(Run({"claim", "train"}).out, AllOf(HasSubstr("Kubernetes v1.33.5"), HasSubstr("gates: unknown (the API"),
-                                                 HasSubstr("not proven here: Kubernetes v1.33.5")));
+  EXPECT_THAT(Run({"claim", "train"}).out,
+              AllOf(HasSubstr("Kubernetes v1.33.5"), HasSubstr("feature gates unknown: the API"),
+                    HasSubstr("not proven here: Kubernetes v1.33.5")));
+}
+
+// "1.36.4" where tests/alloc/oracle/go-1.36.mod requires v0.36.4 of the scheduler's allocator.
+std::string ComparedWith(std::string_view minor) {
+  const auto file = std::filesystem::path(TESSERA_SOURCE_DIR) / Format("tests/alloc/oracle/go-{}.mod", minor);
+  const std::string text = ReadFile(file).value();
+  const auto found = Cut(text, "k8s.io/dynamic-resource-allocation v0.");
+  return found ? Format("1.{}", Cut(found->second, "\n").value().first) : "";
+}
+
+TEST_F(ExplainCluster, WhatOurAllocatorIsComparedWithIsProven) {
+  PutFile("fits.yaml");
+  for (const std::string_view minor : {"1.36", "1.37"}) {
+    const std::string release = ComparedWith(minor);
+    ASSERT_TRUE(release.starts_with(minor)) << release;
+    server_->SetRelease("v" + release, {{"DRAAdminAccess", true}});
+    EXPECT_THAT(Run({"claim", "train"}).out,
+                AllOf(HasSubstr(Format("Kubernetes v{} (", release)), Not(HasSubstr("not proven"))));
+  }
 }
 
 TEST_F(ExplainCluster, SaysWhoHoldsTheDevices) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+
 #include "base/text.h"
 #include "json/value.h"
 #include "tests/explain/big_cluster.h"
@@ -17,6 +19,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
 class ExplainSituation : public testing::TestWithParam<std::string> {};
 
@@ -45,6 +49,30 @@ TEST(ExplainJson, HasTheReviewedForm) {
   std::vector<std::string> arguments = CommandOf("held");
   arguments.insert(arguments.end(), {"-o", "json"});
   EXPECT_TRUE(MatchesGolden(RunProgram("tessera", arguments).out, "explain/held.json"));
+}
+
+TEST(ExplainJson, EachPoolHasItsOwnFaultAndIsNamedOnce) {
+  std::vector<std::string> arguments = CommandOf("pools-differ");
+  arguments.insert(arguments.end(), {"-o", "json"});
+  const auto value = json::ParseJson(RunProgram("tessera", arguments).out);
+  ASSERT_TRUE(value.has_value());
+  std::multimap<std::string, std::string> faults;
+  for (const json::Value& group : value->at("groups").as_array()) {
+    for (const json::Value& pool : group.at("pools").as_array()) {
+      const auto text = [&](std::string_view key) { return std::string(pool.at(key).as_string()); };
+      faults.emplace(Format("{}/{}/{}", group.at("nodes").at(0).as_string().c_str(), text("driver"), text("pool")),
+                     Format("{}: {}", text("state"), text("reason")));
+    }
+  }
+  const std::string one_of_two = "incomplete: 1 of 2 slices of generation 1 are here";
+  const std::string twice = "invalid: duplicate device name gpu-0";
+  EXPECT_THAT(faults,
+              UnorderedElementsAre(
+                  Pair("node-a/gpu.nvidia.com/node-a", one_of_two), Pair("node-a/gpu.nvidia.com/node-c", one_of_two),
+                  Pair("node-a/nic.example.com/fabric", one_of_two), Pair("node-b/gpu.nvidia.com/node-b", twice),
+                  Pair("node-b/gpu.nvidia.com/node-e", twice), Pair("node-b/nic.example.com/fabric", one_of_two),
+                  Pair("node-d/gpu.nvidia.com/node-d", "incomplete: 1 of 3 slices of generation 1 are here"),
+                  Pair("node-d/nic.example.com/fabric", one_of_two)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, ExplainSituation, testing::ValuesIn(Situations()), [](const auto& given) {
@@ -86,6 +114,39 @@ TEST_F(ExplainBigCluster, JsonNamesEveryNodeAndTheReasonOfEveryDevice) {
   }
   EXPECT_EQ(nodes, 625U);
   EXPECT_EQ(devices, 5000U);
+}
+
+class ExplainMixedCluster : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(ReplaceFile(cluster_, MixedCluster()).has_value()); }
+
+  Outcome Run(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments{"explain",  "claim", "-f", SituationFile("mixed-claim/claim.yaml"),
+                                       "--slices", cluster_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunProgram("tessera", arguments);
+  }
+
+  TempDir dir_ = TempDir::Create("explain").value();
+  const std::string cluster_ = dir_.path() / "cluster.yaml";
+};
+
+TEST_F(ExplainMixedCluster, TwelveKindsOfNodesAndEightRequestsFitOneScreenWithTheSmallestChange) {
+  const Outcome result = Run();
+  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_LE(std::ranges::count(result.out, '\n'), 40);
+  EXPECT_TRUE(MatchesGolden(result.out, "explain/mixed-claim/output.txt"));
+}
+
+TEST_F(ExplainMixedCluster, JsonHasWhatTheScreenLeavesOut) {
+  const auto value = json::ParseJson(Run({"-o", "json"}).out);
+  ASSERT_TRUE(value.has_value());
+  EXPECT_EQ(value->at("groups").as_array().size(), 12U);
+  for (const json::Value& group : value->at("groups").as_array()) {
+    EXPECT_EQ(group.at("nodes").as_array().size(), 5U);
+    EXPECT_EQ(group.at("requests").as_array().size(), 8U);
+  }
 }
 
 TEST(ExplainCommand, ReadsStandardInput) {

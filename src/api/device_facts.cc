@@ -20,6 +20,8 @@ cel::DeviceFacts FactsOf(const Device& device, std::string_view driver) {
   cel::DeviceFacts facts;
   facts.driver = driver;
   facts.allow_multiple_allocations = device.allow_multiple_allocations;
+  facts.attributes.reserve(device.attributes.size());
+  facts.capacity.reserve(device.capacity.size());
   for (const auto& attribute : device.attributes) {
     std::visit(
         [&](const auto& value) {

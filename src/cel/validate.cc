@@ -39,8 +39,9 @@ class Validator {
   }
 
   void CheckFormats() {
-    for (const Node& node : ast_.nodes) {
-      if (auto problem = CheckFormatCall(ast_, types_, node)) problems_.push_back(*std::move(problem));
+    for (std::size_t id = 0; id < ast_.nodes.size(); ++id) {
+      if (types_[id] == nullptr) continue;  // No longer part of the tree.
+      if (auto problem = CheckFormatCall(ast_, types_, ast_.nodes[id])) problems_.push_back(*std::move(problem));
     }
   }
 

@@ -65,7 +65,7 @@ void PrintStop(const Explanation& e, Screen& screen) {
   if (!e.stopped_by.empty()) screen.Lines(2, e.stopped_by);
   for (const Misspelling& misspelling : e.misspellings) screen.Lines(2, ToText(misspelling));
   // A name that no device has comes with its own advice.
-  if (e.misspellings.empty() && !e.stopped_advice.empty()) screen.Line(2, Format("next: {}", e.stopped_advice));
+  if (e.misspellings.empty() && !e.stopped_advice.empty()) screen.Lines(2, Format("next: {}", e.stopped_advice));
 }
 
 std::string NodeNames(const std::vector<std::string>& nodes) {

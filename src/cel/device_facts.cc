@@ -5,20 +5,12 @@
 #include "base/text.h"
 
 namespace tessera::cel {
-namespace {
-
-struct FactName {
-  std::string_view domain;
-  std::string_view id;
-};
 
 FactName SplitName(std::string_view name, const DeviceFacts& device) {
   const std::size_t slash = name.find('/');
   if (slash == std::string_view::npos) return {device.driver, name};
   return {name.substr(0, slash), name.substr(slash + 1)};
 }
-
-}  // namespace
 
 void AddAttribute(DeviceFacts& device, std::string_view name, AttributeValue value) {
   const auto [domain, id] = SplitName(name, device);
@@ -32,7 +24,11 @@ void AddCapacity(DeviceFacts& device, std::string_view name, Quantity value) {
 
 void AddVersion(DeviceFacts& device, std::string_view name, std::string_view text) {
   auto version = Semver::Parse(text);
-  if (version) return AddAttribute(device, name, *std::move(version));
+  if (version) {
+    const auto [domain, id] = SplitName(name, device);
+    device.attributes.emplace_back(std::string(domain), std::string(id), *std::move(version));
+    return;
+  }
   device.fault = Format("attribute {}: parse semantic version: {}", name, version.error().message());
 }
 

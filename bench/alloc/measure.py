@@ -55,12 +55,13 @@ def main() -> int:
     try:
         for release in arguments.releases:
             oracle(release)
-            rows += _allocation_rows(release, allocations, arguments)
+            if not arguments.cel_only:
+                rows += _allocation_rows(release, allocations, arguments)
             rows += _cel_rows(release, arguments)
     except Differs as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
-    ready = _ready(allocations, arguments)
+    ready = {} if arguments.cel_only else _ready(allocations, arguments)
     about |= {"load_at_end": report.machine()["load"], "amounts": vars(arguments)}
     _write(about, rows, ready)
     print(table(rows))
@@ -156,6 +157,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--milliseconds", type=int, default=200, help="for each median")
     parser.add_argument("--rounds", type=int, default=3, help="in which both sides take turns; the middle one counts")
     parser.add_argument("--releases", nargs="+", choices=RELEASES, default=RELEASES)
+    parser.add_argument("--cel-only", action="store_true", help="leave the allocations out")
     return parser.parse_args()
 
 

@@ -1,6 +1,8 @@
 #include "base/semver.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <tuple>
 #include <vector>
 
@@ -81,6 +83,22 @@ std::vector<std::string_view> SplitVersion(std::string_view text) {
   return parts;
 }
 
+// What nearly every version is: three numbers and nothing else. Nothing for all others, whether they are versions or not.
+std::optional<Semver> ParsePlain(std::string_view text) {
+  std::array<std::uint64_t, 3> numbers{};
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::uint64_t& number : numbers) {
+    const bool first = &number == numbers.data();
+    if (!first && (at == end || *at++ != '.')) return std::nullopt;
+    const auto [stop, error] = std::from_chars(at, end, number);
+    if (error != std::errc{} || HasLeadingZero({at, stop})) return std::nullopt;
+    at = stop;
+  }
+  if (at != end) return std::nullopt;
+  return Semver{.major = numbers[0], .minor = numbers[1], .patch = numbers[2], .pre_release = {}, .build = {}};
+}
+
 // "007" gives "7", "00" gives "0", "0-rc" and "-rc" give "0-rc".
 std::string WithoutLeadingZeros(std::string_view part) {
   if (part.size() <= 1) return std::string(part);
@@ -107,6 +125,7 @@ std::weak_ordering ComparePreRelease(std::string_view a, std::string_view b) {
 }  // namespace
 
 Result<Semver> Semver::Parse(std::string_view text) {
+  if (auto plain = ParsePlain(text)) return *std::move(plain);
   if (text.empty()) return BadVersion("Version string empty");
   const auto parts = SplitVersion(text);
   if (parts.size() != 3) return BadVersion(Format("No Major.Minor.Patch elements found: {}", Quote(text)));

@@ -37,7 +37,14 @@ struct DeviceFacts {
   std::string fault;
 };
 
-// Files it under its domain: what stands before the first slash, or the driver's name, which must be set.
+// What stands before the first slash, or the driver's name, which must be set; and the rest. Views of both arguments.
+struct FactName {
+  std::string_view domain;
+  std::string_view id;
+};
+FactName SplitName(std::string_view name, const DeviceFacts& device);
+
+// Files it under its domain.
 void AddAttribute(DeviceFacts& device, std::string_view name, AttributeValue value);
 void AddCapacity(DeviceFacts& device, std::string_view name, Quantity value);
 // A `version` attribute as the API has it. Text that is no version becomes the device's fault.

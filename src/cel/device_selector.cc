@@ -84,9 +84,17 @@ std::unexpected<Error> DeviceSelector::Failure(const Outcome& outcome, const Dev
     return BadConfig("CelCostExceeded", std::move(message),
                      "make the expression cheaper: it is evaluated for each device");
   }
-  const auto reference = std::ranges::find(compiled_->references, outcome.offset, &Reference::offset);
+  const std::array where{Problem{.offset = outcome.offset, .message = message, .hint = {}}};
+  std::string advice = Format("{}\n{}", NextStep(outcome.offset, device), Render(compiled_->expression, where));
+  return RuntimeError(std::move(message), std::move(advice));
+}
+
+std::string DeviceSelector::NextStep(std::uint32_t offset, const DeviceFacts& device) const {
+  const auto reference = std::ranges::find(compiled_->references, offset, &Reference::offset);
   const bool missing = reference != compiled_->references.end() && !Has(device, *reference);
-  return RuntimeError(std::move(message), missing ? Suggest(device, *reference) : std::string());
+  if (!missing) return "make sure that it is evaluated only where it can be:";
+  const std::string near = Suggest(device, *reference);
+  return near.empty() ? "ask with has() or .? first:" : near;
 }
 
 DeviceSelector::Evaluation DeviceSelector::Evaluate(const DeviceFacts& device) const {

@@ -26,7 +26,8 @@ struct Outcome;
 class DeviceSelector {
  public:
   // CelRuntimeError says what went wrong on this device, in Kubernetes' words; its advice has a near name when the
-  // device has no such attribute. CelCostExceeded: it took too long. Either is fatal for a pod in Kubernetes.
+  // device has no such attribute, and points into the expression (line, column, caret) as compile errors do.
+  // CelCostExceeded: it took too long. Either is fatal for a pod in Kubernetes.
   Result<bool> Matches(const DeviceFacts& device) const;
 
   // The same, with what it cost in Kubernetes' units.
@@ -50,6 +51,7 @@ class DeviceSelector {
   friend Result<DeviceSelector> Compile(std::string_view expression, const Environment& environment);
 
   std::unexpected<Error> Failure(const Outcome& outcome, const DeviceFacts& device) const;
+  std::string NextStep(std::uint32_t offset, const DeviceFacts& device) const;
 
   explicit DeviceSelector(std::shared_ptr<const Compiled> compiled) : compiled_(std::move(compiled)) {}
 

@@ -1,5 +1,6 @@
 #include "cel/device_selector.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -30,13 +31,29 @@ void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(me
 namespace tessera::cel {
 namespace {
 
-// "true", "false", or the error's text with its advice.
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// "true", "false", or the error's message.
 std::string Answer(std::string_view expression, const DeviceFacts& device, const Environment& environment = {}) {
   const auto selector = Compile(expression, environment);
-  if (!selector) return selector.error().Text();
+  if (!selector) return selector.error().message();
   const auto match = selector->Matches(device);
-  if (!match) return match.error().Text();
+  if (!match) return match.error().message();
   return *match ? "true" : "false";
+}
+
+std::string Advice(std::string_view expression, const DeviceFacts& device) {
+  const auto match = Compile(expression, {}).value().Matches(device);
+  return match ? "it did not fail" : match.error().advice();
+}
+
+std::size_t AllocationsOfAMatch(const DeviceSelector& selector, const DeviceFacts& device) {
+  const std::size_t before = allocations;
+  const auto match = selector.Matches(device);
+  const std::size_t after = allocations;
+  EXPECT_TRUE(match.value());
+  return after - before;
 }
 
 // More of these, with Kubernetes' own answers: tests/cel.
@@ -66,12 +83,30 @@ TEST(DeviceSelector, AnswersForADevice) {
 
 TEST(DeviceSelector, AdviceNamesTheNearestAttributeTheDeviceHas) {
   const DeviceFacts gpu = TestGpu();
-  EXPECT_EQ(Answer("device.attributes['gpu.nvidia.com'].productname == 'x'", gpu),
-            "no such key: productname; did you mean productName?");
-  EXPECT_EQ(Answer("device.capacity['gpu.nvidia.com'].memori == quantity('1')", gpu),
-            "no such key: memori; did you mean memory?");
-  EXPECT_EQ(Answer("device.attributes['gpu.nvidia.com'].xyz == 1", gpu), "no such key: xyz");
-  EXPECT_EQ(Answer("device.attributes['gpu.nvidia.com'].minor / 0 == 1", gpu), "division by zero");
+  EXPECT_EQ(Advice("device.attributes['gpu.nvidia.com'].productname == 'x'", gpu),
+            "did you mean productName?\n"
+            "ERROR: <input>:1:36: no such key: productname\n"
+            " | device.attributes['gpu.nvidia.com'].productname == 'x'\n"
+            " | ...................................^");
+  EXPECT_THAT(Advice("device.capacity['gpu.nvidia.com'].memori == quantity('1')", gpu),
+              StartsWith("did you mean memory?\n"));
+  EXPECT_THAT(Advice("device.attributes['gpu.nvidia.com'].xyz == 1", gpu), StartsWith("ask with has() or .? first:\n"));
+}
+
+TEST(DeviceSelector, AFailurePointsIntoTheExpression) {
+  const DeviceFacts gpu = TestGpu();
+  EXPECT_EQ(Advice("true &&\n  device.attributes['gpu.nvidia.com'].minor / 0 == 1", gpu),
+            "make sure that it is evaluated only where it can be:\n"
+            "ERROR: <input>:2:45: division by zero\n"
+            " |   device.attributes['gpu.nvidia.com'].minor / 0 == 1\n"
+            " | ............................................^");
+  EXPECT_THAT(Advice("{'a': 1}[device.driver] == 1", gpu),
+              HasSubstr("ERROR: <input>:1:9: no such key: gpu.nvidia.com"));
+  // What || forgives is not what failed.
+  EXPECT_THAT(Advice("(1 / 0 == 1 || true) && device.attributes['x'].y == 1", gpu),
+              HasSubstr("ERROR: <input>:1:47: no such key: y\n"));
+  EXPECT_THAT(Advice("[0, 1].exists(x, 1 / x == 1) && device.attributes['x'].y == 1", gpu),
+              HasSubstr("ERROR: <input>:1:55: no such key: y\n"));
 }
 
 TEST(DeviceSelector, ListsWhatItNames) {
@@ -101,14 +136,20 @@ TEST(DeviceSelector, UsualSelectorsDoNotTouchTheHeap) {
   };
   for (const std::string_view expression : kExpressions) {
     SCOPED_TRACE(expression);
-    const auto selector = Compile(expression, {}).value();
-    const std::size_t before = allocations;
-    const auto match = selector.Matches(gpu);
-    const std::size_t after = allocations;
-    ASSERT_TRUE(match.has_value()) << match.error().message();
-    EXPECT_TRUE(*match);
-    EXPECT_EQ(after - before, 0U);
+    EXPECT_EQ(AllocationsOfAMatch(Compile(expression, {}).value(), gpu), 0U);
   }
+}
+
+TEST(DeviceSelector, ConstantRegularExpressionsAreCompiledOnce) {
+  const DeviceFacts gpu = TestGpu();
+  const auto constant =
+      Compile("device.attributes['gpu.nvidia.com'].productName.matches('^NVIDIA (H100|H200)$')", {}).value();
+  ASSERT_TRUE(constant.Matches(gpu).value());  // RE2 builds its automaton when it first runs.
+  EXPECT_EQ(AllocationsOfAMatch(constant, gpu), 0U);
+
+  const auto computed = Compile("device.driver.matches('^' + device.driver)", {}).value();
+  ASSERT_TRUE(computed.Matches(gpu).value());
+  EXPECT_GT(AllocationsOfAMatch(computed, gpu), 0U) << "compiling is not counted, so the test above shows nothing";
 }
 
 TEST(DeviceSelector, IsSharedByThreads) {

@@ -43,11 +43,11 @@ Faults Subdomain(std::string_view text) { return Check<kSubdomain>(text, 253, "a
 Faults Label1035(std::string_view text) { return Check<kLabel1035>(text, 63, "a DNS-1035 label"); }
 Faults LabelValue(std::string_view text) { return Check<kLabelValue>(text, 63, "a valid label value"); }
 
-// A prefix of a name may end in a dash, because something is appended to it.
+// A prefix of a name may end in a dash, because something is appended to it. Kubernetes replaces the last two characters,
+// so "1-" is taken as "a" is.
 std::string Completed(std::string_view prefix) {
-  std::string name(prefix);
-  if (name.size() > 1 && name.ends_with('-')) name.back() = 'a';
-  return name;
+  if (prefix.size() < 2 || !prefix.ends_with('-')) return std::string(prefix);
+  return std::string(prefix.substr(0, prefix.size() - 2)) + "a";
 }
 Faults LabelPrefix(std::string_view text) { return Label(Completed(text)); }
 Faults SubdomainPrefix(std::string_view text) { return Subdomain(Completed(text)); }

@@ -11,19 +11,54 @@ namespace {
 constexpr std::size_t kSmall = 8;  // Up to so many entries are searched one by one.
 constexpr std::size_t kAbsent = SIZE_MAX;
 
-std::size_t Hash(const Value& key) {
-  if (key.Is(Kind::kString)) return std::hash<std::string_view>()(key.AsText());
-  if (key.Is(Kind::kBool)) return key.AsBool() ? 1 : 2;
+std::size_t HashNumber(const Value& key) {
   if (const auto number = ExactInt(key)) return std::hash<std::int64_t>()(*number) * 0x9E3779B97F4A7C15U;
   // Beyond int64 a uint and a double are equal when their doubles are, which is enough to meet in one slot.
   const double number = key.Is(Kind::kUint) ? static_cast<double>(key.AsUint()) : key.AsDouble();
   return std::hash<double>()(number);
 }
 
+std::size_t Hash(const Value& key) {
+  switch (key.kind()) {
+    case Kind::kString:
+    case Kind::kType:
+      return std::hash<std::string_view>()(key.AsText());
+    case Kind::kBool:
+      return key.AsBool() ? 1 : 2;
+    case Kind::kTimestamp:
+      return std::hash<std::int64_t>()(key.AsTime().seconds);
+    case Kind::kDuration:
+      return std::hash<std::int64_t>()(key.AsNanos());
+    case Kind::kList:
+      return std::hash<const void*>()(key.AsList().data());
+    case Kind::kMap:
+      return std::hash<const void*>()(&key.AsMap());
+    case Kind::kOptional:
+      return std::hash<const void*>()(key.AsOptional());
+    default:
+      return key.IsNumber() ? HashNumber(key) : 0;
+  }
+}
+
+// Lists, maps and optionals are pointers in cel-go: no two that an expression writes are one key.
 bool SameKey(const Value& a, const Value& b) {
   if (a.IsNumber() && b.IsNumber()) return Compare(a, b) == Order::kEqual;
   if (a.kind() != b.kind()) return false;
-  return a.Is(Kind::kBool) ? a.AsBool() == b.AsBool() : a.AsText() == b.AsText();
+  switch (a.kind()) {
+    case Kind::kNull:
+      return true;
+    case Kind::kBool:
+      return a.AsBool() == b.AsBool();
+    case Kind::kString:
+    case Kind::kType:
+      return a.AsText() == b.AsText();
+    case Kind::kTimestamp:
+      return a.AsTime() == b.AsTime();
+    case Kind::kDuration:
+      return a.AsNanos() == b.AsNanos();
+    default:
+      return false;
+  }
 }
 
 std::size_t FindKey(std::span<const MapView::Entry> entries, std::span<const std::uint32_t> index, const Value& key) {
@@ -45,7 +80,6 @@ class BuiltMap final : public MapView {
   std::size_t Size() const override { return entries_.size(); }
   Entry At(Arena& /*arena*/, std::size_t index) const override { return entries_[index]; }
   std::optional<Value> Find(Arena& /*arena*/, const Value& key) const override {
-    if (!IsKey(key)) return std::nullopt;
     const std::size_t at = FindKey(entries_, index_, key);
     return at == kAbsent ? std::nullopt : std::optional(entries_[at].value);
   }
@@ -57,7 +91,7 @@ class BuiltMap final : public MapView {
 
 }  // namespace
 
-bool IsKey(const Value& value) { return value.Is(Kind::kBool) || value.IsNumber() || value.Is(Kind::kString); }
+bool IsKey(const Value& value) { return value.kind() < Kind::kQuantity && !value.Is(Kind::kBytes); }
 
 MapBuilder::MapBuilder(Arena& arena, std::size_t capacity)
     : arena_(arena), entries_(arena.Room<MapView::Entry>(capacity)) {

@@ -9,7 +9,8 @@
 
 namespace tessera::cel {
 
-// Whether it may be a key: bool, number or string. CEL itself knows no doubles as keys, but cel-go takes them.
+// Whether a map may be written with it as a key. CEL itself has bool, int, uint and string; cel-go takes nearly all, although
+// many are never found again. Bytes would make it panic, and Kubernetes' own types are refused here.
 bool IsKey(const Value& value);
 
 class MapBuilder {

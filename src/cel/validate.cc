@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "cel/arithmetic.h"
+#include "cel/format_check.h"
 #include "cel/number_text.h"
 #include "cel/regex.h"
 #include "cel/substitution.h"
@@ -34,6 +35,13 @@ class Validator {
       if (text != nullptr && !IsValidLiteral(node.name, *text)) {
         Report(argument, Format("invalid {} argument", node.name));
       }
+    }
+  }
+
+  void CheckFormats() {
+    for (std::size_t id = 0; id < ast_.nodes.size(); ++id) {
+      if (types_[id] == nullptr) continue;  // No longer part of the tree.
+      if (auto problem = CheckFormatCall(ast_, types_, ast_.nodes[id])) problems_.push_back(*std::move(problem));
     }
   }
 
@@ -71,7 +79,7 @@ class Validator {
       } else if (!SameType(wanted, type)) {
         Report(ast_.at(node.children[i]),
                Format("expected type '{}' but found '{}'", ToString(wanted), ToString(type)));
-        return;
+        if (stride == 1) return;  // cel-go tells of every entry of a map, but of one element of a list.
       }
     }
   }
@@ -90,6 +98,7 @@ class Validator {
 std::vector<Problem> Validate(const Ast& ast, std::span<const Type> types, bool homogeneous) {
   Validator validator(ast, types);
   validator.CheckLiterals();
+  validator.CheckFormats();
   if (homogeneous) validator.CheckMixed();
   return validator.Take();
 }

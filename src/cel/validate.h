@@ -1,4 +1,5 @@
-// cel/validate.h: what Kubernetes refuses although the types fit: literals that can only fail, and mixed lists.
+// cel/validate.h: what Kubernetes refuses although the types fit: literals that can only fail, formats that do not fit
+// what they print, and mixed lists.
 #pragma once
 
 #include <span>

@@ -44,7 +44,7 @@ Screen StopOf(const Explanation& e) {
     stop.Line(2, Format("and {}; -o json has them all", Counted(left_out, "more line")));
   }
   // A name that no device has comes with its own advice.
-  if (e.misspellings.empty() && !e.stopped_advice.empty()) stop.Line(2, Format("next: {}", e.stopped_advice));
+  if (e.misspellings.empty() && !e.stopped_advice.empty()) stop.Lines(2, Format("next: {}", e.stopped_advice));
   return stop;
 }
 

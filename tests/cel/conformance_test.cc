@@ -211,6 +211,9 @@ struct Exception {
 };
 
 constexpr std::string_view kNoReverse = "Kubernetes has version 2 of the strings extension, which does not reverse";
+constexpr std::string_view kOlderFormat =
+    "Kubernetes has version 2 of the strings extension, whose format() takes and prints numbers, lists and maps "
+    "otherwise";
 constexpr std::string_view kBeyondTheEnd = "cel-go, and so Kubernetes, answers -1 for a position beyond the end";
 
 constexpr std::string_view kRepeatedKey = "cel-go, and so Kubernetes, takes the last of repeated keys";
@@ -219,6 +222,28 @@ constexpr Exception kExceptions[]{
     {"fields/qualified_identifier_resolution/map_key_float", "cel-go, and so Kubernetes, takes doubles as keys"},
     {"fields/qualified_identifier_resolution/map_value_repeat_key", kRepeatedKey},
     {"fields/qualified_identifier_resolution/map_value_repeat_key_heterogeneous", kRepeatedKey},
+    {"string_ext/format/NaN support for decimal", kOlderFormat},
+    {"string_ext/format/NaN support for scientific notation", kOlderFormat},
+    {"string_ext/format/default precision for fixed-point clause with int", kOlderFormat},
+    {"string_ext/format/default precision for fixed-point clause with uint", kOlderFormat},
+    {"string_ext/format/default precision for scientific notation", kOlderFormat},
+    {"string_ext/format/default precision for scientific notation with int", kOlderFormat},
+    {"string_ext/format/default precision for scientific notation with uint", kOlderFormat},
+    {"string_ext/format/dyntype NaN/infinity support", kOlderFormat},
+    {"string_ext/format/dyntype support for lists", kOlderFormat},
+    {"string_ext/format/dyntype support for maps", kOlderFormat},
+    {"string_ext/format/dyntype support for scientific notation", kOlderFormat},
+    {"string_ext/format/list support for string", kOlderFormat},
+    {"string_ext/format/map support (all key types)", kOlderFormat},
+    {"string_ext/format/map support for string", kOlderFormat},
+    {"string_ext/format/negative infinity support for decimal", kOlderFormat},
+    {"string_ext/format/negative infinity support for fixed-point", kOlderFormat},
+    {"string_ext/format/negative infinity support for scientific notation", kOlderFormat},
+    {"string_ext/format/positive infinity support for decimal", kOlderFormat},
+    {"string_ext/format/positive infinity support for fixed-point", kOlderFormat},
+    {"string_ext/format/positive infinity support for scientific notation", kOlderFormat},
+    {"string_ext/format/scientific notation formatting clause", kOlderFormat},
+    {"string_ext/format/scientific notation formatting clause in a string variable", kOlderFormat},
     {"string_ext/reverse/empty", kNoReverse},
     {"string_ext/reverse/single_character", kNoReverse},
     {"string_ext/reverse/multiple", kNoReverse},

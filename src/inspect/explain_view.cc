@@ -38,13 +38,13 @@ Screen StopOf(const Explanation& e) {
   Screen stop;
   if (!e.stopped_by.empty()) stop.Lines(2, e.stopped_by);
   for (const Misspelling& misspelling : e.misspellings) stop.Lines(2, ToText(misspelling));
+  // A name that no device has comes with its own advice.
+  if (e.misspellings.empty() && !e.stopped_advice.empty()) stop.Lines(2, Format("next: {}", e.stopped_advice));
   if (stop.size() > kStopLines) {
     const std::size_t left_out = stop.size() - kStopLines + 1;
     stop.Shorten(kStopLines - 1);
     stop.Line(2, Format("and {}; -o json has them all", Counted(left_out, "more line")));
   }
-  // A name that no device has comes with its own advice.
-  if (e.misspellings.empty() && !e.stopped_advice.empty()) stop.Lines(2, Format("next: {}", e.stopped_advice));
   return stop;
 }
 

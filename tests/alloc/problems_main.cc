@@ -30,7 +30,6 @@ int PrintProblems(const ProblemKind& kind, std::uint64_t first, std::uint64_t co
 }
 
 int PrintAnswers(std::string_view release) {
-  const alloc::Rules rules = alloc::RulesFor(ReleaseOf(release));
   for (std::string line; std::getline(std::cin, line);) {
     const auto value = json::ParseJson(line);
     const auto problem = value ? DecodeProblem(*value) : std::unexpected(value.error());
@@ -38,7 +37,7 @@ int PrintAnswers(std::string_view release) {
       std::cerr << problem.error().Text() << '\n';
       return 1;
     }
-    const auto outcome = Solve(*problem, rules);
+    const auto outcome = Solve(*problem, RulesOf(*problem, ReleaseOf(release)));
     std::cout << AnswerOf(outcome) << '\t' << OneLine(DetailsOf(outcome)) << '\n' << std::flush;
   }
   return 0;

@@ -60,6 +60,9 @@ struct Rules {
   bool merges_configs = true;
   // Too many devices are refused at the request that is one too many, not at the claim.
   bool counts_by_request = true;
+  // With neither shares nor binding conditions Kubernetes takes an older copy of its allocator, which passes over capacity
+  // requests and has never heard of distinctAttribute. Its order of pools is random: it may give other devices.
+  bool older_copy = false;
   // A selector's error says on which device, and what to do about a missing key.
   bool errors_name_device = true;
 };

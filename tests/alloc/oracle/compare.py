@@ -6,7 +6,7 @@ import json
 import subprocess
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -28,11 +28,12 @@ class Sides(Protocol):
 
 @dataclass(frozen=True)
 class Seeds:
-    """Which problems: `count` of each kind."""
+    """Which problems: `count` of each kind, with these feature gates besides the release's."""
 
     kinds: Sequence[str]
     first: int
     count: int
+    gates: dict[str, bool] = field(default_factory=dict)
 
 
 class OurProgram:
@@ -81,10 +82,14 @@ def same(ours: str, theirs: str) -> bool:
 
 def compare(sides: Sides, releases: Sequence[str], seeds: Seeds) -> bool:
     """Whether all answers are the same. Prints what was asked and, small, where they are not."""
-    named = [(f"{kind} problem {seeds.first + i}", text)
+    named = [(f"{kind} problem {seeds.first + i}", _with_gates(text, seeds.gates))
              for kind in seeds.kinds
              for i, text in enumerate(sides.problems(kind, seeds.first, seeds.count))]  # fmt: skip
     return all([_compare_release(sides, release, named) for release in releases])
+
+
+def _with_gates(text: str, gates: dict[str, bool]) -> str:
+    return json.dumps(json.loads(text) | {"gates": gates}) if gates else text
 
 
 def _compare_release(sides: Sides, release: str, named: list[tuple[str, str]]) -> bool:

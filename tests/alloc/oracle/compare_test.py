@@ -77,6 +77,12 @@ class Compare(unittest.TestCase):
         self.assertEqual(list(devices[0]["attributes"]), ["numa"])
         self.assertIn("\n  ours:   -\t\n  theirs: ", printed)
 
+    def test_feature_gates_are_put_to_both_sides(self) -> None:
+        _, usual = run(Agreeing(), Seeds(["small"], 0, 50))
+        equal, printed = run(Agreeing(), Seeds(["small"], 0, 50, {"DRAPrioritizedList": False}))
+        self.assertTrue(equal)
+        self.assertNotEqual(printed, usual)  # Problems with alternatives end in an error.
+
     def test_more_than_one_percent_without_an_answer_fails(self) -> None:
         self.assertTrue(run(Impatient(late=2), Seeds(KINDS, 0, 100))[0])
         equal, printed = run(Impatient(late=3), Seeds(KINDS, 0, 100))

@@ -13,11 +13,12 @@ NODES  ?= dgx-h100 dgx-a100-mig
 E2E    ?=
 BENCH  ?=
 FUZZ   ?=
+COMPARE ?=
 cluster := PYTHONPATH=tests/cluster PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m harness
 space  := $(subst ,, )
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check chart-test install lint format format-check fuzz bench bench-alloc bench-health bench-cluster image image-test cluster cluster-down e2e clean help
+.PHONY: all demo test check alloc-compare chart-test install lint format format-check fuzz bench bench-alloc bench-health bench-cluster image image-test cluster cluster-down e2e clean help
 
 all: ## Build the release programs into build/bin
 	@tools/setup build
@@ -37,6 +38,12 @@ check: ## Build and run the tests of one preset (PRESET=dev, asan or tsan), or s
 	@cmake --preset $(PRESET) -DTESSERA_WERROR=$(WERROR) > build/$(PRESET).log 2>&1 || { cat build/$(PRESET).log; exit 1; }
 	cmake --build --preset $(PRESET) --parallel $(JOBS) $(if $(TESTS),--target $(TESTS))
 	ctest --preset $(PRESET) --parallel $(TEST_JOBS) $(if $(TESTS),--label-regex '^($(subst $(space),|,$(TESTS)))$$') $(if $(ONLY),--tests-regex '$(ONLY)')
+
+alloc-compare: ## Put 10,000 random problems to our allocator and to Kubernetes' of 1.36 and 1.37 (COMPARE="--count 100")
+	@tools/setup build test cluster
+	@cmake --preset dev > build/dev.log 2>&1 || { cat build/dev.log; exit 1; }
+	cmake --build --preset dev --parallel $(JOBS) --target tessera-alloc-problems
+	@tests/alloc/oracle/ask compare $(COMPARE)
 
 chart-test: ## Render the Helm chart and test what comes out
 	@tools/setup chart cluster

@@ -109,7 +109,7 @@ Result<void> Planner::CheckGates(const api::ClaimRequest& request) const {
     return Refuse(Format("claim {}, request {}: has subrequests, but the DRAPrioritizedList feature is disabled",
                          ClaimName(), request.name));
   }
-  if (rules_.gates.consumable_capacity) return {};
+  if (rules_.gates.consumable_capacity || rules_.older_copy) return {};
   if (request.exactly && request.exactly->capacity) {
     return Refuse(
         Format("claim {}, request {}: has capacity requests, but the DRAConsumableCapacity feature is disabled",
@@ -229,7 +229,8 @@ Result<void> Planner::AddConstraints() {
   PlannedClaim& planned = plan_.claims.back();
   const auto& constraints = planned.claim->spec.constraints;
   for (std::size_t i = 0; i < constraints.size(); ++i) {
-    if (!constraints[i].match_attribute && !constraints[i].distinct_attribute) {
+    const bool distinct = constraints[i].distinct_attribute && !rules_.older_copy;
+    if (!constraints[i].match_attribute && !distinct) {
       return Refuse(
           Format("claim {}, constraint #{}: empty constraint (unsupported constraint type?)", ClaimName(), i));
     }

@@ -13,6 +13,8 @@ Gates DefaultGates(cel::Release release) {
 Rules RulesFor(cel::Release release, const Gates& gates) {
   const bool before_1_37 = release < cel::Release::k1_37;
   const bool before_1_36 = release < cel::Release::k1_36;
+  const bool needs_newer_copy =
+      gates.consumable_capacity || gates.binding_conditions || gates.fractional_capacity_range;
   return {.release = release,
           .gates = gates,
           .pulls_in_counter_slices = before_1_37,
@@ -24,6 +26,7 @@ Rules RulesFor(cel::Release release, const Gates& gates) {
           .any_share_takes_counters = !before_1_37,
           .merges_configs = !before_1_37,
           .counts_by_request = !before_1_37,
+          .older_copy = !before_1_36 && !needs_newer_copy,
           .errors_name_device = !before_1_37,
           .rule_without_selector_taints_all = before_1_37};
 }

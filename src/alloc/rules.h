@@ -1,20 +1,37 @@
 // alloc/rules.h: how a release of Kubernetes allocates. What differs between releases has its name here.
 #pragma once
 
+#include <array>
+#include <string_view>
+
 #include "cel/environment.h"
 
 namespace tessera::alloc {
 
 // The feature gates that change an allocation.
 struct Gates {
-  bool admin_access = true;                // DRAAdminAccess
-  bool prioritized_list = true;            // DRAPrioritizedList
-  bool partitionable_devices = true;       // DRAPartitionableDevices
-  bool device_taints = true;               // DRADeviceTaints
-  bool consumable_capacity = true;         // DRAConsumableCapacity
-  bool binding_conditions = true;          // DRADeviceBindingConditions with DRAResourceClaimDeviceStatus
-  bool fractional_capacity_range = false;  // DRAFractionalCapacityRange
+  bool admin_access = true;
+  bool prioritized_list = true;
+  bool partitionable_devices = true;
+  bool device_taints = true;
+  bool consumable_capacity = true;
+  bool binding_conditions = true;  // With DRAResourceClaimDeviceStatus.
+  bool fractional_capacity_range = false;
 };
+
+// By the names that Kubernetes has for them.
+struct NamedGate {
+  std::string_view name;
+  bool Gates::* flag;
+};
+inline constexpr std::array<NamedGate, 7> kNamedGates{
+    {{"DRAAdminAccess", &Gates::admin_access},
+     {"DRAPrioritizedList", &Gates::prioritized_list},
+     {"DRAPartitionableDevices", &Gates::partitionable_devices},
+     {"DRADeviceTaints", &Gates::device_taints},
+     {"DRAConsumableCapacity", &Gates::consumable_capacity},
+     {"DRADeviceBindingConditions", &Gates::binding_conditions},
+     {"DRAFractionalCapacityRange", &Gates::fractional_capacity_range}}};
 
 // What a release has on when nobody says otherwise.
 Gates DefaultGates(cel::Release release);
@@ -43,6 +60,9 @@ struct Rules {
   bool merges_configs = true;
   // Too many devices are refused at the request that is one too many, not at the claim.
   bool counts_by_request = true;
+  // With neither shares nor binding conditions Kubernetes takes an older copy of its allocator, which passes over capacity
+  // requests and has never heard of distinctAttribute. Its order of pools is random: it may give other devices.
+  bool older_copy = false;
   // A selector's error says on which device, and what to do about a missing key.
   bool errors_name_device = true;
   // A DeviceTaintRule without a deviceSelector taints every device, as if it had an empty one, and not none.

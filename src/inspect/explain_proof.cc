@@ -19,21 +19,7 @@ constexpr std::array<ComparedRelease, 2> kCompared{
     {{.minor = 36, .patch = 4, .before = "which keeps the counters of partitionable devices in another way"},
      {.minor = 37, .patch = 1, .before = ""}}};
 
-// The gates that the rules know.
-struct KnownGate {
-  std::string_view name;
-  bool alloc::Gates::* flag;
-};
-constexpr std::array<KnownGate, 7> kKnownGates{
-    {{"DRAAdminAccess", &alloc::Gates::admin_access},
-     {"DRAPrioritizedList", &alloc::Gates::prioritized_list},
-     {"DRAPartitionableDevices", &alloc::Gates::partitionable_devices},
-     {"DRADeviceTaints", &alloc::Gates::device_taints},
-     {"DRAConsumableCapacity", &alloc::Gates::consumable_capacity},
-     {"DRADeviceBindingConditions", &alloc::Gates::binding_conditions},
-     {"DRAFractionalCapacityRange", &alloc::Gates::fractional_capacity_range}}};
-
-// Those that change an allocation in ways that the rules do not follow.
+// Gates that change an allocation in ways that the rules do not follow.
 constexpr std::array<std::string_view, 4> kUnfollowedGates{"DRAListTypeAttributes", "DRADerivedAttributes",
                                                            "DRACompatibilityGroups", "DRAOptionalNodeOperations"};
 
@@ -106,7 +92,7 @@ void JudgeRelease(const ClusterFacts& facts, const std::optional<Version>& versi
 void JudgeGates(const ClusterFacts& facts, Proof& proof) {
   alloc::Gates gates = proof.rules.gates;
   std::vector<std::string> unusual;
-  for (const KnownGate& known : kKnownGates) {
+  for (const alloc::NamedGate& known : alloc::kNamedGates) {
     const auto found = facts.gates->find(std::string(known.name));
     if (found == facts.gates->end() || found->second == gates.*known.flag) continue;
     gates.*known.flag = found->second;

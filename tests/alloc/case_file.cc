@@ -63,6 +63,7 @@ struct Document {
   std::string name, want, error;
   Names releases{"1.36", "1.37"};
   std::map<std::string, std::string> labels;
+  std::map<std::string, bool> gates;
   std::vector<ShortClass> classes;
   std::vector<ShortSlice> slices;
   std::vector<json::Value> held;
@@ -75,6 +76,7 @@ void Describe(F& f, Document& d) {
   f.Required("case", d.name);
   f.Optional("releases", d.releases);
   f.Optional("labels", d.labels);
+  f.Optional("gates", d.gates);
   f.Optional("classes", d.classes);
   f.Required("slices", d.slices);
   f.Optional("held", d.held);
@@ -185,7 +187,8 @@ json::Value Problem(const Document& document) {
                       {"classes", std::move(classes)},
                       {"slices", Slices(document.slices)},
                       {"allocated", std::move(allocated)},
-                      {"claims", std::move(claims)}};
+                      {"claims", std::move(claims)},
+                      {"gates", json::Encode(document.gates)}};
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ TEST_P(AllocatorCases, EndAsInTheScheduler) {
     ASSERT_TRUE(problem.has_value()) << wanted.name << ": " << problem.error().Text();
     for (const std::string& release : wanted.releases) {
       SCOPED_TRACE(Format("{}, {}", wanted.name, release));
-      const alloc::Rules rules = alloc::RulesFor(ReleaseOf(release));
+      const alloc::Rules rules = RulesOf(*problem, ReleaseOf(release));
       Check(wanted, *problem, rules, true);
       Check(wanted, *problem, rules, false);
     }

@@ -6,6 +6,7 @@
 
 #include "api/device_facts.h"
 #include "base/text.h"
+#include "tests/alloc/offer.h"
 
 namespace tessera::tests {
 namespace {
@@ -16,8 +17,8 @@ DeviceId IdOf(const api::AllocationResult& result) { return {result.driver, resu
 
 class Checker {
  public:
-  Checker(const AllocationProblem& problem, const std::vector<api::Allocation>& allocations)
-      : problem_(problem), allocations_(allocations) {}
+  Checker(const AllocationProblem& problem, const std::vector<api::Allocation>& allocations, const alloc::Rules& rules)
+      : problem_(problem), allocations_(allocations), rules_(rules) {}
 
   std::vector<std::string> Check() {
     if (allocations_.size() != problem_.claims.size()) return {"not one allocation a claim"};
@@ -30,6 +31,7 @@ class Checker {
       for (const api::Constraint& constraint : problem_.claims[i].spec.constraints) {
         CheckConstraint(constraint, allocations_[i]);
       }
+      CheckNodeSelector(allocations_[i]);
     }
     CheckExclusive();
     CheckCapacity();
@@ -84,10 +86,32 @@ class Checker {
       const api::DeviceRequest* asked = RequestOf(claim, *names.begin());
       if (asked == nullptr) {
         Fail(Format("nobody asked for {}", *names.begin()));
-      } else if (asked->allocation_mode == "ExactCount" && count != asked->count) {
+      } else if (asked->allocation_mode == "All") {
+        CheckAll(*asked, *names.begin(), allocation);
+      } else if (count != asked->count) {
         Fail(Format("{} has {} devices instead of {}", *names.begin(), count, asked->count));
       }
     }
+  }
+
+  void CheckAll(const api::DeviceRequest& asked, const std::string& name, const api::Allocation& allocation) {
+    for (const api::ResourceSlice& slice : problem_.slices) {
+      if (PoolFaultOf(problem_, slice) != PoolFault::kNone) continue;
+      for (const api::Device& device : slice.devices) {
+        const DeviceId id{slice.driver, slice.pool_name, device.name};
+        const bool given = std::ranges::any_of(
+            allocation.results, [&](const auto& result) { return result.request == name && IdOf(result) == id; });
+        if (given || !Reaches(slice, device, problem_.node) || !HasAmounts(asked, device)) continue;
+        if (UnmetSelector(asked, device, slice.driver) || (rules_.all_shrinks && IsShared(id))) continue;
+        Fail(Format("{} asks for all devices, but {}/{}/{} is left out", name, slice.driver, slice.pool_name,
+                    device.name));
+      }
+    }
+  }
+
+  bool IsShared(const DeviceId& id) const {
+    return std::ranges::any_of(problem_.allocated,
+                               [&](const auto& other) { return other.share_id && IdOf(other) == id; });
   }
 
   void CheckDevice(const alloc::Claim& claim, const api::AllocationResult& result) {
@@ -97,29 +121,48 @@ class Checker {
     unknown_device_ = unknown_device_ || slice == nullptr;
     if (slice == nullptr || request == nullptr) return Fail(Format("{} does not exist", Name(result)));
     if (result.admin_access != request->admin_access.value_or(false)) Fail(Format("{}: admin access", Name(result)));
-    CheckSelectors(*request, *device, result);
-    CheckReach(*slice, *device, result);
+    if (const auto selector = UnmetSelector(*request, *device, result.driver)) {
+      Fail(Format("{} does not match {}", Name(result), *selector));
+    }
+    if (!Reaches(*slice, *device, problem_.node)) Fail(Format("{} is not on this node", Name(result)));
+    CheckPool(*slice, result);
     for (const api::Taint& taint : device->taints) {
       if (taint.effect != "None" && !Tolerated(taint, *request)) Fail(Format("{}: taint {}", Name(result), taint.key));
     }
     if (device->allow_multiple_allocations != result.share_id.has_value()) Fail(Format("{}: share id", Name(result)));
-  }
-
-  void CheckSelectors(const api::DeviceRequest& request, const api::Device& device,
-                      const api::AllocationResult& result) {
-    std::vector<api::Selector> selectors = problem_.classes.at(request.device_class).selectors;
-    selectors.insert(selectors.end(), request.selectors.begin(), request.selectors.end());
-    for (const api::Selector& selector : selectors) {
-      const auto compiled = SelectorsOf(cel::Release::k1_37).Get(*selector.cel);
-      if (!compiled->Matches(api::FactsOf(device, result.driver)).value_or(false)) {
-        Fail(Format("{} does not match {}", Name(result), *selector.cel));
-      }
+    CheckAmounts(*request, *device, result);
+    if (result.tolerations != request->tolerations) Fail(Format("{}: tolerations", Name(result)));
+    if (result.binding_conditions != device->binding_conditions ||
+        result.binding_failure_conditions != device->binding_failure_conditions) {
+      Fail(Format("{}: binding conditions", Name(result)));
     }
   }
 
-  void CheckReach(const api::ResourceSlice& slice, const api::Device& device, const api::AllocationResult& result) {
-    const auto& name = slice.per_device_node_selection ? device.reach.node_name : slice.node_name;
-    if (!name.empty() && name != problem_.node.name) Fail(Format("{} is on another node", Name(result)));
+  void CheckPool(const api::ResourceSlice& slice, const api::AllocationResult& result) {
+    const PoolFault fault = PoolFaultOf(problem_, slice);
+    if (fault == PoolFault::kOldGeneration) Fail(Format("{} is of an old generation", Name(result)));
+    if (fault == PoolFault::kIncomplete) Fail(Format("{} is in an incomplete pool", Name(result)));
+  }
+
+  void CheckAmounts(const api::DeviceRequest& request, const api::Device& device, const api::AllocationResult& result) {
+    std::map<std::string, Quantity> wanted;
+    for (const auto& [name, value] : device.capacity) {
+      const auto amount = AmountFor(request, device, name);
+      if (!amount) return Fail(Format("{}: no amount of {} is allowed and enough", Name(result), name));
+      if (result.share_id) wanted.emplace(name, *amount);
+    }
+    if (wanted != result.consumed_capacity) Fail(Format("{}: consumes another amount than it must", Name(result)));
+  }
+
+  std::optional<std::string> UnmetSelector(const api::DeviceRequest& request, const api::Device& device,
+                                           const std::string& driver) const {
+    std::vector<api::Selector> selectors = problem_.classes.at(request.device_class).selectors;
+    selectors.insert(selectors.end(), request.selectors.begin(), request.selectors.end());
+    for (const api::Selector& selector : selectors) {
+      const auto compiled = SelectorsOf(rules_.release).Get(*selector.cel);
+      if (!compiled->Matches(api::FactsOf(device, driver)).value_or(false)) return selector.cel;
+    }
+    return std::nullopt;
   }
 
   static bool Tolerated(const api::Taint& taint, const api::DeviceRequest& request) {
@@ -130,6 +173,7 @@ class Checker {
   }
 
   void CheckConstraint(const api::Constraint& constraint, const api::Allocation& allocation) {
+    if (constraint.distinct_attribute && rules_.distinct_keeps_last_only) return;
     const std::string name = constraint.match_attribute ? *constraint.match_attribute : *constraint.distinct_attribute;
     std::vector<const api::Attribute*> values;
     for (const api::AllocationResult& result : allocation.results) {
@@ -145,10 +189,30 @@ class Checker {
         value = device->attributes.find(name.substr(result.driver.size() + 1));
       if (value == device->attributes.end()) return Fail(Format("{} has no {}", Name(result), name));
       for (const api::Attribute* other : values) {
-        if ((*other == value->second) != constraint.match_attribute.has_value())
-          Fail(Format("{}: {}", Name(result), name));
+        const bool equal = *other == value->second;
+        if (equal && constraint.distinct_attribute) Fail(Format("{}: the same {}", Name(result), name));
+        if (!equal && constraint.match_attribute) Fail(Format("{}: another {}", Name(result), name));
       }
       values.push_back(&value->second);
+    }
+  }
+
+  // It lets exactly those nodes in that reach every device; this one alone, when a device binds to it.
+  void CheckNodeSelector(const api::Allocation& allocation) {
+    const std::vector<alloc::Node> nodes{
+        problem_.node,
+        {.name = "m", .labels = {{"zone", "z2"}}},
+        {.name = "twin", .labels = problem_.node.labels},
+        {.name = "bare", .labels = {}},
+    };
+    for (const alloc::Node& node : nodes) {
+      const bool reaches = std::ranges::all_of(allocation.results, [&](const api::AllocationResult& result) {
+        const api::Device* device = nullptr;
+        const api::ResourceSlice* slice = SliceOf(result, &device);
+        return Reaches(*slice, *device, node) && (!device->binds_to_node || node.name == problem_.node.name);
+      });
+      const bool let_in = !allocation.node_selector || Selects(*allocation.node_selector, node);
+      if (reaches != let_in) Fail(Format("node selector: {} is {}", node.name, let_in ? "let in" : "kept out"));
     }
   }
 
@@ -228,14 +292,16 @@ class Checker {
 
   const AllocationProblem& problem_;
   const std::vector<api::Allocation>& allocations_;
+  const alloc::Rules& rules_;
   std::vector<std::string> violations_;
   bool unknown_device_ = false;
 };
 
 }  // namespace
 
-std::vector<std::string> Violations(const AllocationProblem& problem, const std::vector<api::Allocation>& allocations) {
-  return Checker(problem, allocations).Check();
+std::vector<std::string> Violations(const AllocationProblem& problem, const std::vector<api::Allocation>& allocations,
+                                    const alloc::Rules& rules) {
+  return Checker(problem, allocations, rules).Check();
 }
 
 }  // namespace tessera::tests

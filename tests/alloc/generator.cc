@@ -3,35 +3,12 @@
 #include <array>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/text.h"
+#include "tests/alloc/problem_parts.h"
 
 namespace tessera::tests {
 namespace {
-
-// SplitMix64: the standard library's distributions differ between implementations.
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15U + 1) {}
-
-  std::uint64_t Next() {
-    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15U);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31);
-  }
-  std::size_t Below(std::size_t bound) { return Next() % bound; }
-  std::size_t From(std::size_t low, std::size_t high) { return low + Below(high - low + 1); }
-  bool Chance(std::size_t percent) { return Below(100) < percent; }
-  template <class List>
-  const auto& Pick(const List& list) {
-    return list[Below(list.size())];
-  }
-
- private:
-  std::uint64_t state_;
-};
 
 // The models of sim/profiles, with what a selector or constraint may look at.
 struct Model {
@@ -68,50 +45,33 @@ constexpr std::array<std::string_view, 4> kCarelessSelectors{
 constexpr std::array<std::string_view, 6> kConstraintAttributes{
     "a.x/numa", "a.x/index", "resource.kubernetes.io/pcieRoot", "a.x/architecture", "a.x/driverVersion", "a.x/parent"};
 
-constexpr std::array<std::string_view, 3> kTaintEffects{"NoSchedule", "NoExecute", "None"};
-constexpr std::array<std::string_view, 3> kClasses{"any", "gpu", "own"};
+constexpr std::array<std::int64_t, 2> kCounts{2, 3};
 
-json::Object One(std::string_view key, json::Value value) { return {{key, std::move(value)}}; }
-json::Object One(std::string_view key, std::string_view text) { return {{key, text}}; }
-json::Object One(std::string_view key, const char* text) { return {{key, text}}; }
-
-// What one problem is about; several may be on.
-struct Flavour {
-  bool partitions, shares, taints, constraints, alternatives, admin, several_nodes, odd_pools, held;
-};
+constexpr Vocabulary kWords{.driver = "a.x",
+                            .selectors = kSelectors,
+                            .careless = kCarelessSelectors,
+                            .attributes = kConstraintAttributes,
+                            .counts = kCounts};
 
 class Generator {
  public:
-  explicit Generator(std::uint64_t seed) : dice_(seed) {
-    flavour_ = {.partitions = dice_.Chance(30),
-                .shares = dice_.Chance(30),
-                .taints = dice_.Chance(35),
-                .constraints = dice_.Chance(50),
-                .alternatives = dice_.Chance(45),
-                .admin = dice_.Chance(25),
-                .several_nodes = dice_.Chance(30),
-                .odd_pools = dice_.Chance(12),
-                .held = dice_.Chance(50)};
-  }
+  explicit Generator(std::uint64_t seed) : dice_(seed), flavour_(RollFlavour(dice_)) {}
 
   json::Value Make() {
     json::Object node{{"metadata", {{"name", "n"}, {"labels", {{"zone", "z1"}, {"rank", "5"}}}}}};
     const std::size_t pools = dice_.From(1, 3);
     for (std::size_t i = 0; i < pools; ++i) AddPool(i);
-    if (flavour_.held) HoldSome();
-    const std::size_t claims = dice_.Chance(60) ? 1 : dice_.From(2, 3);
-    json::Array claim_objects;
-    for (std::size_t i = 0; i < claims; ++i) claim_objects.push_back(MakeClaim(i));
+    json::Array allocated = flavour_.held ? HoldSome(dice_, slices_) : json::Array();
+    ClaimGenerator claims(dice_, flavour_, kWords);
+    json::Array claim_objects = claims.MakeClaims();
     return json::Object{{"node", std::move(node)},
-                        {"classes", MakeClasses()},
+                        {"classes", claims.MakeClasses()},
                         {"slices", std::move(slices_)},
-                        {"allocated", std::move(allocated_)},
+                        {"allocated", std::move(allocated)},
                         {"claims", std::move(claim_objects)}};
   }
 
  private:
-  // ---- Slices.
-
   void AddPool(std::size_t number) {
     const std::string driver = number == 0 || dice_.Chance(70) ? "a.x" : "b.x";
     const std::string pool(1, static_cast<char>('p' + number));
@@ -221,7 +181,7 @@ class Generator {
     json::Object device{{"name", std::to_string(index)}, {"attributes", std::move(attributes)}};
     if (dice_.Chance(85)) device["capacity"] = One("memory", MakeCapacity(model.memory, shareable));
     if (shareable) device["allowMultipleAllocations"] = true;
-    AddTaints(device);
+    if (flavour_.taints) MaybeTaint(dice_, device);
     if (dice_.Chance(2)) {
       device["bindingConditions"] = json::Array{"x.io/ready"};
       device["bindingFailureConditions"] = json::Array{"x.io/failed"};
@@ -233,23 +193,8 @@ class Generator {
   json::Object MakeCapacity(std::string_view memory, bool shareable) {
     json::Object capacity{{"value", memory}};
     if (!shareable || dice_.Chance(30)) return capacity;
-    json::Object policy{{"default", "8Gi"}};
-    if (dice_.Chance(50)) {
-      policy["validValues"] = json::Array{"4Gi", "8Gi", "16Gi"};
-    } else {
-      json::Object range{{"min", "4Gi"}};
-      if (dice_.Chance(60)) range["step"] = "4Gi";
-      if (dice_.Chance(50)) range["max"] = "20Gi";
-      policy["validRange"] = std::move(range);
-    }
-    capacity["requestPolicy"] = std::move(policy);
+    capacity["requestPolicy"] = RollPolicy(dice_);
     return capacity;
-  }
-
-  void AddTaints(json::Object& device) {
-    if (!flavour_.taints || !dice_.Chance(35)) return;
-    device["taints"] = json::Array{
-        json::Object{{"key", dice_.Chance(50) ? "unhealthy" : "x.io/busy"}, {"effect", dice_.Pick(kTaintEffects)}}};
   }
 
   // A GPU as counters, and partitions that take of them: whole, half, single slices.
@@ -287,166 +232,13 @@ class Generator {
           {"parent", One("string", Format("gpu-{}", gpu))},
           {"index", One("int", static_cast<std::int64_t>(start))}}},
         {"consumesCounters", {json::Object{{"counterSet", Format("gpu-{}", gpu)}, {"counters", std::move(taken)}}}}};
-    AddTaints(device);
+    if (flavour_.taints) MaybeTaint(dice_, device);
     return device;
   }
 
-  // ---- What other claims hold.
-
-  void HoldSome() {
-    for (const json::Value& slice : slices_) {
-      const json::Object& spec = slice.at("spec").as_object();
-      if (!spec.contains("devices")) continue;
-      for (const json::Value& device : spec.at("devices").as_array()) {
-        if (dice_.Chance(15)) Hold(spec, device.as_object());
-      }
-    }
-  }
-
-  void Hold(const json::Object& spec, const json::Object& device) {
-    json::Object result{{"request", "r"},
-                        {"driver", spec.at("driver")},
-                        {"pool", spec.at("pool").at("name")},
-                        {"device", device.at("name")}};
-    if (device.contains("allowMultipleAllocations") && dice_.Chance(80)) {
-      result["shareID"] = Format("00000000-0000-4000-8000-{:012}", allocated_.size());
-      if (device.contains("capacity")) result["consumedCapacity"] = One("memory", dice_.Chance(50) ? "8Gi" : "16Gi");
-    } else if (dice_.Chance(10)) {
-      result["adminAccess"] = true;
-    }
-    allocated_.push_back(std::move(result));
-  }
-
-  // ---- Claims.
-
-  json::Array MakeClasses() {
-    json::Array classes;
-    const auto add = [&](std::string_view name, json::Array selectors, json::Array config) {
-      classes.push_back(json::Object{{"metadata", {{"name", name}}},
-                                     {"spec", {{"selectors", std::move(selectors)}, {"config", std::move(config)}}}});
-    };
-    add("any", {}, {});
-    add("gpu", {Cel("device.attributes['a.x'].?type.orValue('gpu') == 'gpu'")}, {Opaque("a.x", 1), Opaque("b.x", 2)});
-    add("mig", {Cel("device.attributes['a.x'].?type.orValue('') == 'mig'")}, {});
-    add("own", {Cel("device.driver == 'a.x'"), Cel(PickSelector())}, {Opaque("a.x", 3)});
-    return classes;
-  }
-
-  static json::Object Cel(std::string_view expression) { return One("cel", One("expression", expression)); }
-  static json::Object Opaque(std::string_view driver, std::int64_t number) {
-    return One("opaque", json::Object{{"driver", driver}, {"parameters", One("n", number)}});
-  }
-
-  json::Object MakeClaim(std::size_t number) {
-    json::Array requests;
-    std::vector<std::string> names;
-    const std::size_t count = dice_.Chance(55) ? 1 : dice_.From(2, 3);
-    for (std::size_t i = 0; i < count; ++i) requests.push_back(MakeRequest(i, names));
-    json::Object devices{{"requests", std::move(requests)}};
-    if (flavour_.constraints) devices["constraints"] = MakeConstraints(names);
-    if (dice_.Chance(25)) devices["config"] = MakeConfig(names);
-    return {{"metadata", {{"name", Format("c{}", number)}, {"namespace", "default"}, {"uid", Format("u{}", number)}}},
-            {"spec", One("devices", std::move(devices))}};
-  }
-
-  json::Object MakeRequest(std::size_t number, std::vector<std::string>& names) {
-    const std::string name = Format("r{}", number);
-    names.push_back(name);
-    json::Object request{{"name", name}};
-    if (!flavour_.alternatives || !dice_.Chance(45)) {
-      request["exactly"] = MakeDeviceRequest(true);
-      return request;
-    }
-    json::Array alternatives;
-    const std::size_t count = dice_.From(1, 3);
-    for (std::size_t i = 0; i < count; ++i) {
-      json::Object alternative = MakeDeviceRequest(false);
-      const std::string sub = Format("s{}", i);
-      alternative["name"] = sub;
-      names.push_back(Format("{}/{}", name, sub));
-      alternatives.push_back(std::move(alternative));
-    }
-    request["firstAvailable"] = std::move(alternatives);
-    return request;
-  }
-
-  std::string_view PickSelector() { return dice_.Chance(10) ? dice_.Pick(kCarelessSelectors) : dice_.Pick(kSelectors); }
-
-  std::string_view PickClass() {
-    if (dice_.Below(300) == 0) return "missing";
-    return dice_.Chance(flavour_.partitions ? 40 : 2) ? "mig" : dice_.Pick(kClasses);
-  }
-
-  json::Object MakeDeviceRequest(bool exactly) {
-    json::Object request{{"deviceClassName", PickClass()}};
-    if (dice_.Chance(40)) {
-      json::Array selectors;
-      const std::size_t count = dice_.From(1, 2);
-      for (std::size_t i = 0; i < count; ++i) selectors.push_back(Cel(PickSelector()));
-      request["selectors"] = std::move(selectors);
-    }
-    // The API server's defaults: the oracle has no API server.
-    if (dice_.Chance(8)) {
-      request["allocationMode"] = "All";
-    } else {
-      request["allocationMode"] = "ExactCount";
-      request["count"] = static_cast<std::int64_t>(dice_.Below(300) == 0 ? 33
-                                                   : dice_.Chance(60)    ? 1
-                                                                         : dice_.From(2, 3));
-    }
-    if (exactly && flavour_.admin && dice_.Chance(40)) request["adminAccess"] = dice_.Chance(90);
-    if (flavour_.taints && dice_.Chance(40)) request["tolerations"] = json::Array{MakeToleration()};
-    if (flavour_.shares && dice_.Chance(50)) request["capacity"] = One("requests", MakeAmounts());
-    return request;
-  }
-
-  json::Object MakeToleration() {
-    json::Object toleration{{"operator", dice_.Chance(70) ? "Exists" : "Equal"}};
-    if (dice_.Chance(60)) toleration["key"] = dice_.Chance(50) ? "unhealthy" : "x.io/busy";
-    if (dice_.Chance(30)) toleration["effect"] = dice_.Pick(kTaintEffects);
-    return toleration;
-  }
-
-  json::Object MakeAmounts() {
-    constexpr std::array<std::string_view, 6> kAmounts{"1Gi", "4Gi", "6Gi", "16Gi", "20Gi", "100Gi"};
-    return One(dice_.Chance(96) ? "memory" : "bandwidth", dice_.Pick(kAmounts));
-  }
-
-  json::Array Subset(const std::vector<std::string>& names) {
-    json::Array subset;
-    if (dice_.Chance(50)) return subset;
-    for (const std::string& name : names) {
-      if (dice_.Chance(50)) subset.push_back(json::Value(name));
-    }
-    return subset;
-  }
-
-  json::Array MakeConstraints(const std::vector<std::string>& names) {
-    json::Array constraints;
-    const std::size_t count = dice_.Chance(75) ? 1 : 2;
-    for (std::size_t i = 0; i < count; ++i) {
-      json::Object constraint{
-          {dice_.Chance(65) ? "matchAttribute" : "distinctAttribute", dice_.Pick(kConstraintAttributes)}};
-      if (json::Array subset = Subset(names); !subset.empty()) constraint["requests"] = std::move(subset);
-      constraints.push_back(std::move(constraint));
-    }
-    return constraints;
-  }
-
-  json::Array MakeConfig(const std::vector<std::string>& names) {
-    json::Array configs;
-    const std::size_t count = dice_.From(1, 2);
-    for (std::size_t i = 0; i < count; ++i) {
-      json::Object config = Opaque("a.x", static_cast<std::int64_t>(10 + i));
-      if (json::Array subset = Subset(names); !subset.empty()) config["requests"] = std::move(subset);
-      configs.push_back(std::move(config));
-    }
-    return configs;
-  }
-
   Dice dice_;
-  Flavour flavour_{};
-  json::Array slices_, allocated_;
+  Flavour flavour_;
+  json::Array slices_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "tests/alloc/problem.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/text.h"
@@ -34,6 +35,7 @@ struct Document {
   Named node;
   std::vector<json::Value> classes, slices, allocated;
   std::vector<Named> claims;
+  std::map<std::string, bool> gates;
 };
 template <class F>
 void Describe(F& f, Document& d) {
@@ -42,6 +44,7 @@ void Describe(F& f, Document& d) {
   f.Optional("slices", d.slices);
   f.Optional("allocated", d.allocated);
   f.Required("claims", d.claims);
+  f.Optional("gates", d.gates);
 }
 
 // Through the door that claims of a server come in.
@@ -118,6 +121,7 @@ Result<AllocationProblem> DecodeProblem(const json::Value& value) {
     const Metadata& m = claim.metadata;
     problem.claims.push_back({.ref = {m.namespace_name, m.name, m.uid}, .spec = std::move(spec)});
   }
+  problem.gates = std::move(document.gates);
   return problem;
 }
 
@@ -132,6 +136,16 @@ cel::Release ReleaseOf(std::string_view name) {
 cel::SelectorCache& SelectorsOf(cel::Release release) {
   static std::map<cel::Release, cel::SelectorCache> caches;
   return caches.try_emplace(release, cel::Environment{.release = release}).first->second;
+}
+
+alloc::Rules RulesOf(const AllocationProblem& problem, cel::Release release) {
+  alloc::Gates gates = alloc::DefaultGates(release);
+  for (const auto& [name, on] : problem.gates) {
+    const auto* known = std::ranges::find(alloc::kNamedGates, name, &alloc::NamedGate::name);
+    if (known == alloc::kNamedGates.end()) Abort(Format("there is no gate {}", name));
+    gates.*known->flag = on;
+  }
+  return alloc::RulesFor(release, gates);
 }
 
 Result<alloc::Outcome> Solve(const AllocationProblem& problem, const alloc::Rules& rules,

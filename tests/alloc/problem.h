@@ -1,6 +1,7 @@
 // tests/alloc/problem.h: an allocation problem as data, and our answer to it.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,10 +17,11 @@ struct AllocationProblem {
   alloc::Classes classes;
   std::vector<api::AllocationResult> allocated;  // What other claims hold.
   std::vector<alloc::Claim> claims;
+  std::map<std::string, bool> gates;  // By Kubernetes' names; the others are as the release has them.
 };
 
-// {"node": …, "classes": [], "slices": [], "allocated": [], "claims": []}: Kubernetes' objects, and results of
-// allocations. The Go oracle reads the same.
+// {"node": …, "classes": [], "slices": [], "allocated": [], "claims": [], "gates": {}}: Kubernetes' objects, and
+// results of allocations. The Go oracle reads the same.
 Result<AllocationProblem> DecodeProblem(const json::Value& value);
 
 // "1.36" and "1.37".
@@ -27,6 +29,9 @@ cel::Release ReleaseOf(std::string_view name);
 
 // Compiled once for all problems of a test.
 cel::SelectorCache& SelectorsOf(cel::Release release);
+
+// The release's rules, with the problem's gates.
+alloc::Rules RulesOf(const AllocationProblem& problem, cel::Release release);
 
 Result<alloc::Outcome> Solve(const AllocationProblem& problem, const alloc::Rules& rules,
                              const alloc::SearchLimits& limits = {});

@@ -1,9 +1,11 @@
 // tessera-alloc-problems: prints allocation problems for the oracle, and our answers to compare with its.
 //
-//   tessera-alloc-problems problems FIRST COUNT        one problem a line, by seed
+//   tessera-alloc-problems problems KIND FIRST COUNT   one problem a line, by seed; generator.h names the kinds
 //   tessera-alloc-problems answers RELEASE < problems  one answer a line, "short TAB details"
 //   tessera-alloc-problems cases FILE                  "releases TAB case TAB wanted TAB problem" a line, by hand
+#include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <span>
 #include <string>
 
@@ -20,15 +22,14 @@ std::string OneLine(std::string text) {
   return text;
 }
 
-int PrintProblems(std::uint64_t first, std::uint64_t count) {
+int PrintProblems(const ProblemKind& kind, std::uint64_t first, std::uint64_t count) {
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    std::cout << json::PrintJson(GenerateProblem(seed)) << '\n';
+    std::cout << json::PrintJson(kind.generate(seed)) << '\n';
   }
   return 0;
 }
 
 int PrintAnswers(std::string_view release) {
-  const alloc::Rules rules = alloc::RulesFor(ReleaseOf(release));
   for (std::string line; std::getline(std::cin, line);) {
     const auto value = json::ParseJson(line);
     const auto problem = value ? DecodeProblem(*value) : std::unexpected(value.error());
@@ -36,7 +37,7 @@ int PrintAnswers(std::string_view release) {
       std::cerr << problem.error().Text() << '\n';
       return 1;
     }
-    const auto outcome = Solve(*problem, rules);
+    const auto outcome = Solve(*problem, RulesOf(*problem, ReleaseOf(release)));
     std::cout << AnswerOf(outcome) << '\t' << OneLine(DetailsOf(outcome)) << '\n' << std::flush;
   }
   return 0;
@@ -59,14 +60,15 @@ int PrintCases(const std::string& file) {
 
 int Main(std::span<char*> args) {
   const std::string_view command = args.size() > 1 ? args[1] : "";
-  if (command == "problems" && args.size() == 4) {
-    const auto first = ParseNumber<std::uint64_t>(args[2]);
-    const auto count = ParseNumber<std::uint64_t>(args[3]);
-    if (first && count) return PrintProblems(*first, *count);
+  if (command == "problems" && args.size() == 5) {
+    const auto* kind = std::ranges::find(kProblemKinds, std::string_view(args[2]), &ProblemKind::name);
+    const auto first = ParseNumber<std::uint64_t>(args[3]);
+    const auto count = ParseNumber<std::uint64_t>(args[4]);
+    if (kind != std::end(kProblemKinds) && first && count) return PrintProblems(*kind, *first, *count);
   }
   if (command == "cases" && args.size() == 3) return PrintCases(args[2]);
   if (command == "answers" && args.size() == 3) return PrintAnswers(args[2]);
-  std::cerr << "usage: tessera-alloc-problems problems FIRST COUNT | answers RELEASE | cases FILE\n";
+  std::cerr << "usage: tessera-alloc-problems problems small|machine FIRST COUNT | answers RELEASE | cases FILE\n";
   return 2;
 }
 

@@ -124,7 +124,7 @@ class World:
 
 
 def _problems() -> Iterator[Object]:
-    answers = (DATA / f"answers-{RELEASE}.txt").read_text("utf-8").splitlines()
+    answers = (DATA / f"small-answers-{RELEASE}.txt").read_text("utf-8").splitlines()
     for line in (DATA / "scheduler.jsonl").read_text("utf-8").splitlines():
         recorded = json.loads(line)
         devices = answers[recorded["seed"]].partition(" #")[0]

@@ -39,6 +39,7 @@ type Problem struct {
 	Slices    []*resourceapi.ResourceSlice                `json:"slices"`
 	Allocated []resourceapi.DeviceRequestAllocationResult `json:"allocated"`
 	Claims    []*resourceapi.ResourceClaim                `json:"claims"`
+	Gates     map[string]bool                             `json:"gates"`
 }
 
 type classes map[string]*resourceapi.DeviceClass
@@ -145,13 +146,30 @@ var features = structured.Features{AdminAccess: true, PrioritizedList: true, Par
 	DeviceTaints: true, DeviceBindingAndStatus: true, ConsumableCapacity: true}
 var celFeatures = dracel.Features{EnableConsumableCapacity: true}
 
+// With the problem's gates. By name, because not every release has every field.
+func featuresOf(problem Problem) structured.Features {
+	changed := features
+	for gate, on := range problem.Gates {
+		field := strings.TrimPrefix(gate, "DRA")
+		if field == "DeviceBindingConditions" {
+			field = "DeviceBindingAndStatus"
+		}
+		reflect.ValueOf(&changed).Elem().FieldByName(field).SetBool(on)
+	}
+	return changed
+}
+
 func newAllocator(ctx context.Context, problem Problem) (structured.Allocator, error) {
 	byName := classes{}
 	for i := range problem.Classes {
 		byName[problem.Classes[i].Name] = &problem.Classes[i]
 	}
-	cache := dracel.NewCache(10, celFeatures)
-	return structured.NewAllocator(ctx, features, allocatedState(problem.Allocated), byName, problem.Slices, cache)
+	changed := celFeatures
+	if on, given := problem.Gates["DRAConsumableCapacity"]; given {
+		changed.EnableConsumableCapacity = on
+	}
+	cache := dracel.NewCache(10, changed)
+	return structured.NewAllocator(ctx, featuresOf(problem), allocatedState(problem.Allocated), byName, problem.Slices, cache)
 }
 
 // The answer, and what its hash stands for.

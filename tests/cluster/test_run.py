@@ -82,6 +82,8 @@ def test_pods_get_the_others_and_all_when_it_has_ended(tool: Tool, installed: Ru
     everything = len(devices_on(installed, node))
     with tool.holding() as listed:
         assert "UUID: GPU-" in listed
+        # Tainted, or not offered where taints are dropped. The scheduler knows nothing else of runs.
+        wait_for("it is avoided", lambda: free_on(installed, node) == everything - 1)
         namespace.apply([claim(release, "rest", count=everything - 1), pod("rest", node=node, claims={"gpu": "rest"})])
         namespace.wait_for_pod("rest")
         seen = look(namespace, "rest")
@@ -92,6 +94,10 @@ def test_pods_get_the_others_and_all_when_it_has_ended(tool: Tool, installed: Ru
         assert namespace.get("pod", "all")["status"]["phase"] == "Pending"
     namespace.wait_for_pod("all", timeout=120)
     assert any(uuid in listed for uuid in look(namespace, "all").products)
+
+
+def free_on(running: Running, node: str) -> int:
+    return sum(not device.get("taints") for device in devices_on(running, node))
 
 
 def test_a_run_that_was_killed_is_in_nobodys_way(tool: Tool) -> None:

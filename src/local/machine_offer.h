@@ -24,7 +24,7 @@ struct Holder {
 // Claims do not fit: the scheduler's words, and what it takes to explain them.
 struct Refusal {
   std::string reason;  // Empty when an error stopped it, which the explanation meets again.
-  alloc::Node node;  // This machine.
+  alloc::Node node;    // This machine.
   std::vector<api::ResourceSlice> slices;
   std::vector<Holder> holders;
   alloc::Rules rules;

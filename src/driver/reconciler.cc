@@ -30,6 +30,7 @@ Reconciler::~Reconciler() = default;
 void Reconciler::SetActive(bool active) {
   {
     const std::lock_guard lock(mutex_);
+    if (active == active_) return;
     active_ = active;
     soon_ = soon_ || active;
   }
@@ -61,9 +62,10 @@ void Reconciler::Run(const std::stop_token& stop) {
     if (full) {
       pods_ = parts_.foreign.Refresh(kKubeletTimeout).value_or(std::vector<kubelet::PodDevices>());
       used_ = ClaimedCdiIds(pods_);
+      unsettled_ = false;
       FindOrphans();
       FindStrays();
-      next_full = steady_clock::now() + (suspects_.empty() ? options_.full_interval : options_.sure_after);
+      next_full = steady_clock::now() + (unsettled_ ? options_.sure_after : options_.full_interval);
     }
     lock.lock();
   }
@@ -131,7 +133,9 @@ void Reconciler::FindOrphans() {
   std::map<std::string, steady_clock::time_point> suspects;
   for (const journal::ClaimPtr& claim : parts_.journal.All()) {
     if (claim->claim.name.empty()) LearnName(*claim);
-    if (LifeOf(*claim) != Life::kGone || UsedByPod(claim->claim.uid)) continue;
+    const Life life = LifeOf(*claim);
+    unsettled_ = unsettled_ || life == Life::kUnknown;
+    if (life != Life::kGone || UsedByPod(claim->claim.uid)) continue;
     const auto known = suspects_.find(claim->claim.uid);
     const auto since = known == suspects_.end() ? steady_clock::now() : known->second;
     if (!used_ && steady_clock::now() - since < options_.sure_after) {
@@ -143,6 +147,7 @@ void Reconciler::FindOrphans() {
     if (parts_.preparer.Undo(claim->claim.uid, "its claim is gone")) parts_.metrics.reconciled.With({"orphan"}).Add();
   }
   suspects_ = std::move(suspects);
+  unsettled_ = unsettled_ || !suspects_.empty();
 }
 
 // A completed record of the Go driver holds no name. The kubelet knows it as long as a pod has the claim.
@@ -206,6 +211,7 @@ void Reconciler::Settle(const cdi::Writer::ClaimFile& file) {
   auto record = ClaimFiles::RecordOf(file);
   if (!record) record = Reconstruct(file);
   const Life life = record ? LifeOf(*record) : Life::kUnknown;
+  unsettled_ = unsettled_ || life == Life::kUnknown;
   const bool used = UsedByPod(file.uid);
   if (life == Life::kAlive || (record && life == Life::kUnknown && used)) {
     Rebuild(*std::move(record));

@@ -31,7 +31,8 @@ class Reconciler {
     std::chrono::milliseconds local_interval{30'000};  // Missing CDI files: no network.
     std::chrono::milliseconds full_interval{300'000};  // Orphans and strays: one GET a claim.
     std::chrono::milliseconds sure_after{10'000};      // An orphan is undone when it still is one after this, or at
-                                                       // once when the kubelet says that no pod has it.
+                                                       // once when the kubelet says that no pod has it. What could
+                                                       // not be told is asked again after this.
   };
   struct Parts {
     journal::Journal& journal;
@@ -82,6 +83,7 @@ class Reconciler {
   std::vector<kubelet::PodDevices> pods_;
   std::optional<std::vector<std::string>> used_;  // CDI ids that pods have. Nothing when the kubelet does not tell.
   std::map<std::string, std::chrono::steady_clock::time_point> suspects_;  // Orphans, and since when.
+  bool unsettled_ = false;  // Something could not be told: no answer, no name, not sure yet.
 
   std::mutex mutex_;  // Guards everything below.
   std::condition_variable_any changed_;

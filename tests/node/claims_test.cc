@@ -268,6 +268,16 @@ TEST(Claims, OrphansAndStrayFilesAreGoneAfterARestart) {
   EXPECT_EQ(ReadFile(node.claim_file(alive)).value(), kept);
 }
 
+TEST(Claims, AreNotAskedForAgainWhileNothingHappens) {
+  Node node;
+  const auto plugin = node.StartReady();
+  ASSERT_TRUE(node.Prepare(node.MakeClaim("a", {"gpu-0"})).ok());
+  const auto asked = standin::SeenLog::Is("GET", "/resourceclaims/a");
+  const std::size_t before = node.api().seen().Count(asked);
+  // Once more is well: how its devices are is compared with what it says.
+  EXPECT_FALSE(node.api().seen().WaitCount(asked, before + 2, std::chrono::seconds(3)));
+}
+
 TEST(Claims, AJournalThatIsGoneIsRebuiltFromCdiFiles) {
   Node node;
   auto plugin = node.StartReady();

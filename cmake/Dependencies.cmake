@@ -7,7 +7,7 @@ find_package(Boost 1.81 REQUIRED)
 add_library(tessera_boost INTERFACE)
 add_library(tessera::boost ALIAS tessera_boost)
 target_include_directories(tessera_boost SYSTEM INTERFACE ${Boost_INCLUDE_DIRS})
-target_compile_definitions(tessera_boost INTERFACE BOOST_JSON_NO_LIB BOOST_CONTAINER_NO_LIB)
+add_compile_definitions(BOOST_JSON_NO_LIB BOOST_CONTAINER_NO_LIB) # For all, or Precompiled.cmake would not serve all.
 
 find_path(FMT_INCLUDE_DIR fmt/format-inl.h REQUIRED)
 add_library(tessera_fmt INTERFACE)

@@ -194,6 +194,8 @@ def test_beside_another_driver_tessera_does_nothing_says_so_and_follows_it(
 def test_a_node_with_a_claim_that_cannot_be_undone_is_left_to_the_go_driver(
     installed: Running, namespace: Kubectl, node: Node, extra: Extra
 ) -> None:
+    if extra is Extra.MIG_ON_DEMAND and not slices_outlive_their_driver(installed):
+        pytest.skip("kubelets before 1.33 delete a driver's slices at once")
     kind = "mig" if extra is Extra.MIG_ON_DEMAND else "gpu"
     with GoDriver(installed, node, HEAD, resume=False, extra=extra) as go:
         go.publish()

@@ -72,7 +72,7 @@ struct Ours {
 };
 constexpr std::string_view kFor = "for ";
 constexpr std::string_view kOnDemand = "on demand ";
-constexpr std::size_t kOursLimit = 64 * 1024;
+constexpr std::size_t kOursLimit = 65'536;
 
 Ours ReadOurs(const fs::path& directory) {
   Ours ours;

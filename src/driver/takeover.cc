@@ -100,7 +100,7 @@ Result<void> WriteOurs(const fs::path& directory, const Ours& ours) {
 // Adds claims with such devices to those that are not served.
 Result<void> RefuseMigOnDemand(const fs::path& directory, Ours ours, journal::Checkpoint& checkpoint,
                                const std::function<Result<MigOnDemand>()>& ask) {
-  std::map<std::string, api::ClaimRef> holders;  // By MIG device.
+  std::multimap<std::string, api::ClaimRef> holders;  // By MIG device.
   for (const api::PreparedClaim& claim : checkpoint.claims) {
     for (const api::PreparedDevice& device : claim.devices) {
       if (device.hardware.mig) holders.emplace(device.name, claim.claim);

@@ -20,6 +20,7 @@ from patients import Illness, Patient, admit
 pytestmark = pytest.mark.long
 PLUGIN = "/usr/bin/tessera-kubelet-plugin"
 ILL = Illness("NvlinkDown", "nvlink", strike=(("nvlink", "down", "--link=2"),), heal=(("nvlink", "up", "--link=2"),))
+BACK_OFF = 180  # Seconds: a kubelet lets a container wait that other tests have killed before.
 ROLE = ("clusterrole", "tessera-kubelet-plugin")
 Right = tuple[str, str, str]  # Verb, API group, resource.
 # The server's own question within another request, so no request shows it.
@@ -69,7 +70,7 @@ def leave_a_stray_slice(running: Running, node: Node) -> None:
 
 def be_ill(patient: Patient) -> None:
     with patient.suffers(ILL):
-        wait_for("the device is avoided", lambda: patient.is_avoided(ILL))
+        wait_for("the device is avoided", lambda: patient.is_avoided(ILL), BACK_OFF)
     patient.wait_until_well()
 
 
@@ -86,9 +87,9 @@ def be_ill_again(patient: Patient, start: datetime) -> None:
 def test_every_right_of_the_plugin_is_used_and_none_is_missing(installed: Running, namespace: Kubectl) -> None:
     start, node = datetime.now(timezone.utc), installed.nodes[0]
     patient = admit(installed, namespace, node, claim(installed.cluster.release, "shared"))
-    restart_plugin(node)
     lose_slices(installed, node)
     leave_a_stray_slice(installed, node)
+    restart_plugin(node)
     be_ill(patient)
     be_ill_again(patient, start)
 
@@ -121,5 +122,5 @@ def test_the_right_that_no_request_shows_is_needed_from_1_36_on(installed: Runni
             seen = requests_since(installed, start)
             return {each.status for each in seen if each.resource == "resourceclaims/status"}
 
-        answered = wait_for("a condition is written", answers)
+        answered = wait_for("a condition is written", answers, BACK_OFF)
     assert answered == {422 if installed.cluster.release.at_least("1.36") else 200}  # 422: the content is refused.

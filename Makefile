@@ -18,7 +18,7 @@ cluster := PYTHONPATH=tests/cluster PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m harne
 space  := $(subst ,, )
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check alloc-compare chart-test install lint format format-check fuzz bench bench-alloc bench-health bench-cluster image image-test cluster cluster-down e2e clean help
+.PHONY: all demo test check alloc-compare chart-test install lint format format-check fuzz bench bench-alloc bench-health bench-cluster image image-test cluster cluster-check cluster-down e2e clean help
 
 all: ## Build the release programs into build/bin
 	@tools/setup build
@@ -82,10 +82,7 @@ bench-health: ## Measure how fast a sick GPU is reported, and Prepare in a storm
 	@tools/setup build
 	@tools/bench health $(BENCH)
 
-bench-cluster: image ## Measure on a real cluster, beside a minimal Go driver (BENCH="--pods 5"); as root
-	@tools/setup build cluster
-	@MYPYPATH=tests/cluster mypy --config-file tests/cluster/mypy.ini --cache-dir build/mypy bench/cluster
-	@PYTHONPATH=tests/cluster $(PYTHON) -B -m pytest -q -p no:cacheprovider bench/cluster
+bench-cluster: image cluster-check ## Measure on a real cluster, beside a minimal Go driver (BENCH="--pods 5"); as root
 	@tools/bench cluster $(BENCH)
 
 image: all ## Pack the programs into build/image: an OCI image archive, its root, its SBOM
@@ -95,7 +92,7 @@ image: all ## Pack the programs into build/image: an OCI image archive, its root
 image-test: image ## Test the image, and the systemd unit
 	@tools/setup image-test
 	@MYPYPATH=deploy/image:tests/image mypy --strict --cache-dir build/mypy deploy/image tests/image
-	@PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m pytest -p no:cacheprovider --quiet tests/image
+	@PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m pytest -p no:cacheprovider --quiet -rs tests/image
 
 cluster: all ## Bring up a real cluster and leave it up (K8S=1.34, NODES="l4 t4": one simulated machine a node)
 	@tools/setup cluster
@@ -104,9 +101,13 @@ cluster: all ## Bring up a real cluster and leave it up (K8S=1.34, NODES="l4 t4"
 cluster-down: ## Take it down, and what killed cluster tests left; fails when anything is left
 	@$(cluster) down
 
-e2e: image ## Run the cluster tests on clusters of their own (K8S=1.34, E2E="-k guide")
-	@tools/setup cluster
+cluster-check: ## Check types of the cluster tests and of bench/cluster, and test what bench/cluster computes; seconds
+	@tools/setup build cluster
 	@cd tests/cluster && mypy --cache-dir $(CURDIR)/build/mypy .
+	@MYPYPATH=tests/cluster mypy --config-file tests/cluster/mypy.ini --cache-dir build/mypy bench/cluster
+	@PYTHONPATH=tests/cluster $(PYTHON) -B -m pytest -q -p no:cacheprovider bench/cluster
+
+e2e: image cluster-check ## Run the cluster tests on clusters of their own (K8S=1.34, E2E="-k guide")
 	@$(cluster) e2e --k8s '$(K8S)' -- $(E2E)
 
 clean: ## Remove everything that was built

@@ -12,6 +12,7 @@ using std::chrono::steady_clock;
 constexpr seconds kWriteTimeout{30};
 constexpr seconds kEventTimeout{10};
 constexpr seconds kStatusTimeout{10};
+constexpr seconds kTakeOverTimeout{3};
 // What we applied under another name would stay when we apply something else: it must never change.
 constexpr std::string_view kFieldManager = "tessera-kubelet-plugin";
 
@@ -25,6 +26,13 @@ std::string ClaimPath(const api::ClaimRef& claim) {
 
 std::string EventsPath(const std::string& namespace_name) {
   return Format("/api/v1/namespaces/{}/events", kube::Escape(namespace_name));
+}
+
+// The Go driver gives MIG devices that are there their UUID, and those that it would make none.
+bool IsMigOnDemand(const api::Device& device) {
+  const auto found = device.attributes.find("type");
+  const auto* type = found == device.attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
+  return type != nullptr && *type == "mig" && !device.attributes.contains("uuid");
 }
 
 }  // namespace
@@ -79,6 +87,23 @@ Result<void> ApiSlices::Delete(const std::string& name, const std::string& uid, 
   const kube::Call call = Background(kWriteTimeout);
   TESSERA_ASSIGN(const std::string path, api_.Path("resourceslices/" + kube::Escape(name), call));
   return client_.Delete(path, uid, resource_version, call);
+}
+
+Result<MigOnDemand> FindMigOnDemand(kube::Client& client, kube::ResourceApi& api, const std::string& node_name) {
+  const kube::Call call{.deadline = steady_clock::now() + kTakeOverTimeout};
+  const std::string ours = Format("spec.driver={},spec.nodeName={}", device::kDriverName, node_name);
+  TESSERA_ASSIGN(const std::string path, api.Path("resourceslices?fieldSelector=" + kube::Escape(ours), call));
+  TESSERA_ASSIGN(const json::Value list, client.Get(path, call));
+  const json::Value* items = list.is_object() ? list.get_object().if_contains("items") : nullptr;
+  if (items == nullptr || !items->is_array() || items->get_array().empty()) return MigOnDemand();
+  std::set<std::string> found;
+  for (const json::Value& item : items->get_array()) {
+    TESSERA_ASSIGN(const api::ResourceSlice slice, api::DecodeSlice(item));
+    for (const api::Device& device : slice.devices) {
+      if (IsMigOnDemand(device)) found.insert(device.name);
+    }
+  }
+  return found;
 }
 
 Result<std::vector<api::DeviceStatus>> ApiClaimStatus::Apply(const api::ClaimRef& claim,

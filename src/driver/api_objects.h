@@ -7,6 +7,7 @@
 #include "driver/claim_status.h"
 #include "driver/events.h"
 #include "driver/publisher.h"
+#include "driver/takeover.h"
 #include "kube/client.h"
 
 namespace tessera::driver {
@@ -38,6 +39,9 @@ class ApiSlices final : public SliceStore {
   kube::ResourceApi& api_;
   const std::string node_name_;
 };
+
+// Before anything of ours is published: then these are the Go driver's slices.
+Result<MigOnDemand> FindMigOnDemand(kube::Client& client, kube::ResourceApi& api, const std::string& node_name);
 
 class ApiClaimStatus final : public StatusStore {
  public:

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "device/slices.h"
+#include "driver/api_objects.h"
 
 namespace tessera::driver {
 namespace {
@@ -49,7 +50,8 @@ Result<void> Leadership::Adopt() {
 
 // A checkpoint that nobody can read keeps nobody waiting: its claims are found again in other ways.
 Result<Adoption> Leadership::AdoptAsLeader() {
-  auto adoption = AdoptCheckpoint(options_.directory, parts_.journal, options_.boot_id);
+  const auto mig_on_demand = [this] { return FindMigOnDemand(parts_.client, parts_.api, options_.node_name); };
+  auto adoption = AdoptCheckpoint(options_.directory, parts_.journal, options_.boot_id, mig_on_demand);
   if (adoption || adoption.error().code() != "BadCheckpoint") return adoption;
   parts_.trouble.Say(adoption.error());
   return Adoption{};

@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "base/fnv.h"
 #include "base/log.h"
@@ -59,20 +62,27 @@ struct Ours {
   std::vector<std::string> fingerprints;
   // "for v0.4": the Go driver that was here, and that will not read another's form.
   journal::GoRelease release = journal::GoRelease::kHead;
+  // "on demand gpu-0-mig-…": of claims that we refused. The kubelet removes the slices that said so half a minute after
+  // the Go driver's end.
+  std::set<std::string> mig_on_demand;
 
   bool Wrote(std::string_view checkpoint) const {
     return std::ranges::find(fingerprints, FingerprintOf(checkpoint)) != fingerprints.end();
   }
 };
 constexpr std::string_view kFor = "for ";
+constexpr std::string_view kOnDemand = "on demand ";
+constexpr std::size_t kOursLimit = 65'536;
 
 Ours ReadOurs(const fs::path& directory) {
   Ours ours;
-  const auto text = ReadFile(directory / kOurs, 1024);
+  const auto text = ReadFile(directory / kOurs, kOursLimit);
   if (!text) return ours;
   for (const std::string_view line : Split(*text, '\n')) {
     if (line.starts_with(kFor)) {
       FromText(line.substr(kFor.size()), ours.release);
+    } else if (line.starts_with(kOnDemand)) {
+      ours.mig_on_demand.emplace(line.substr(kOnDemand.size()));
     } else if (!line.empty()) {
       ours.fingerprints.emplace_back(line);
     }
@@ -82,8 +92,33 @@ Ours ReadOurs(const fs::path& directory) {
 
 Result<void> WriteOurs(const fs::path& directory, const Ours& ours) {
   std::string text = Format("{}{}\n", kFor, ToText(ours.release));
+  for (const std::string& device : ours.mig_on_demand) text += Format("{}{}\n", kOnDemand, device);
   for (const std::string& fingerprint : ours.fingerprints) text += fingerprint + "\n";
   return ReplaceFileDurably(directory / kOurs, text, 0600);
+}
+
+// Adds claims with such devices to those that are not served.
+Result<void> RefuseMigOnDemand(const fs::path& directory, Ours ours, journal::Checkpoint& checkpoint,
+                               const std::function<Result<MigOnDemand>()>& ask) {
+  std::multimap<std::string, api::ClaimRef> holders;  // By MIG device.
+  for (const api::PreparedClaim& claim : checkpoint.claims) {
+    for (const api::PreparedDevice& device : claim.devices) {
+      if (device.hardware.mig) holders.emplace(device.name, claim.claim);
+    }
+  }
+  if (holders.empty()) return {};
+  TESSERA_ASSIGN(const MigOnDemand offered, ask());
+  if (offered) {
+    const auto is_held = [&](const std::string& device) { return holders.contains(device); };
+    std::set<std::string> held;
+    std::ranges::copy_if(*offered, std::inserter(held, held.end()), is_held);
+    if (std::exchange(ours.mig_on_demand, held) != held) TESSERA_TRY(WriteOurs(directory, ours));
+  }
+  for (const auto& [device, claim] : holders) {
+    if (!ours.mig_on_demand.contains(device)) continue;
+    checkpoint.unserved.push_back({claim, Format("MIG device {}, made on demand", Quote(device))});
+  }
+  return {};
 }
 
 Error Unserved(const std::vector<journal::Unserved>& unserved) {
@@ -127,7 +162,8 @@ Result<std::optional<UniqueFd>> HoldGoLock(const fs::path& directory) {
   return FromErrno(errno, "LockFailed", "locking pu.lock");
 }
 
-Result<Adoption> AdoptCheckpoint(const fs::path& directory, journal::Journal& journal, const std::string& boot_id) {
+Result<Adoption> AdoptCheckpoint(const fs::path& directory, journal::Journal& journal, const std::string& boot_id,
+                                 const std::function<Result<MigOnDemand>()>& mig_on_demand) {
   if (!fs::exists(directory / kCheckpoint)) return Adoption{};
   TESSERA_ASSIGN(const UniqueFd lock, LockCheckpoint(directory));
   const auto text = ReadFile(directory / kCheckpoint);
@@ -142,6 +178,7 @@ Result<Adoption> AdoptCheckpoint(const fs::path& directory, journal::Journal& jo
         "it was moved to checkpoint.json.quarantine; claims are found again from CDI files and the kubelet");
   }
   const bool this_boot = checkpoint->boot_id.empty() || checkpoint->boot_id == boot_id;
+  if (this_boot) TESSERA_TRY(RefuseMigOnDemand(directory, ours, *checkpoint, mig_on_demand));
   if (this_boot && !checkpoint->unserved.empty()) return std::unexpected(Unserved(checkpoint->unserved));
   Adoption adoption;
   std::set<std::string> there;
@@ -162,7 +199,7 @@ Result<Adoption> AdoptCheckpoint(const fs::path& directory, journal::Journal& jo
     ++adoption.forgotten;
   }
   // Once only: from here on the journal is ahead of this file, also when we die before the next is written.
-  TESSERA_TRY(WriteOurs(directory, {{FingerprintOf(*text)}, checkpoint->release}));
+  TESSERA_TRY(WriteOurs(directory, {.fingerprints = {FingerprintOf(*text)}, .release = checkpoint->release}));
   return adoption;
 }
 
@@ -184,7 +221,7 @@ Result<void> KeepCheckpoint(const fs::path& directory, journal::Journal& journal
   const bool current = !ours.fingerprints.empty() && ours.fingerprints.back() == fingerprint;
   if (current && there && FingerprintOf(*there) == fingerprint) return {};
   // The file that is there stays known as ours until the next has taken its place.
-  Ours next{.fingerprints = {}, .release = ours.release};
+  Ours next{.release = ours.release};
   if (there && ours.Wrote(*there)) next.fingerprints.push_back(FingerprintOf(*there));
   next.fingerprints.push_back(fingerprint);
   TESSERA_TRY(WriteOurs(directory, next));

@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,12 +38,17 @@ struct Adoption {
   std::size_t forgotten = 0;  // Claims of ours that the Go driver unprepared meanwhile.
 };
 
+// MIG devices that the Go driver makes when a claim comes, and removes with it (its gate DynamicMIG), by name, as this
+// node's slices offer them. Nothing when there are no slices: then nobody can tell.
+using MigOnDemand = std::optional<std::set<std::string>>;
+
 // checkpoint.json of the Go driver, when it wrote it last. Its claims become ours; what it unprepared is forgotten. Of
 // another boot it holds nothing that is true. Refused as a whole, by name, when a claim in it uses what we cannot undo
-// ("UnservedClaims"). A checkpoint that cannot be read is moved to checkpoint.json.quarantine, and that is the error
-// "BadCheckpoint": we go on without it.
+// ("UnservedClaims"). A record does not tell on demand from other MIG: where a claim has MIG, `mig_on_demand` is asked,
+// nothing is taken while it fails, and what it says of refused claims is kept on disk. A checkpoint that cannot be read
+// is moved to checkpoint.json.quarantine, and that is the error "BadCheckpoint": we go on without it.
 Result<Adoption> AdoptCheckpoint(const std::filesystem::path& directory, journal::Journal& journal,
-                                 const std::string& boot_id);
+                                 const std::string& boot_id, const std::function<Result<MigOnDemand>()>& mig_on_demand);
 
 // Writes a checkpoint that the Go driver can go on from, unless the one there says the same. It has the form of the
 // release that wrote the last one, or of its newest where none did.

@@ -40,10 +40,13 @@ class TakeoverTest : public ::testing::Test {
     EXPECT_TRUE(KeepCheckpoint(other.path(), *journal, "boot-1").has_value());
     return ReadFile(other.path() / "checkpoint.json").value();
   }
-  Result<Adoption> Adopt(const std::string& boot = "boot-1") { return AdoptCheckpoint(dir_.path(), *journal_, boot); }
+  Result<Adoption> Adopt(const std::string& boot = "boot-1") {
+    return AdoptCheckpoint(dir_.path(), *journal_, boot, [this] { return mig_on_demand_; });
+  }
 
   TempDir dir_ = TempDir::Create("takeover-test").value();
   std::unique_ptr<journal::Journal> journal_;
+  Result<MigOnDemand> mig_on_demand_ = std::nullopt;
 };
 
 TEST_F(TakeoverTest, ClaimsOfTheGoDriverBecomeOurs) {
@@ -119,6 +122,34 @@ TEST_F(TakeoverTest, TheReleaseThatWasHereGetsBackItsOwnForm) {
     EXPECT_THAT(Checkpoint(), Not(HasSubstr("nodeBootID")));
     Hold("b", "gpu-1");
   }
+}
+
+TEST_F(TakeoverTest, MigDevicesThatWereMadeOnDemandAreRefusedByNameAlsoWhenTheirSlicesAreGone) {
+  const auto text = ReadFile(Format("{}/tests/testdata/checkpoints/v25.12.0.json", TESSERA_SOURCE_DIR)).value();
+  ASSERT_TRUE(ReplaceFile(dir_.path() / "checkpoint.json", text).has_value());
+  const std::set<std::string> made{"gpu-1-mig-1g24gb-19-0", "gpu-7-mig-1g5gb-19-0"};
+  for (const MigOnDemand& offered : {MigOnDemand(made), MigOnDemand()}) {
+    mig_on_demand_ = offered;
+    Restart();
+    const auto refused = Adopt();
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code(), "UnservedClaims");
+    EXPECT_THAT(refused.error().message(), HasSubstr(R"((MIG device "gpu-1-mig-1g24gb-19-0", made on demand))"));
+    EXPECT_THAT(refused.error().message(), Not(HasSubstr("gpu-7")));
+    EXPECT_THAT(journal_->All(), SizeIs(0));
+  }
+  mig_on_demand_ = std::set<std::string>();  // The Go driver is back without DynamicMIG.
+  EXPECT_EQ(Adopt()->adopted, 3U);
+}
+
+TEST_F(TakeoverTest, WhileNobodyCanSayWhatMigDevicesAreNoneIsTaken) {
+  const auto text = ReadFile(Format("{}/tests/testdata/checkpoints/v25.12.0.json", TESSERA_SOURCE_DIR)).value();
+  ASSERT_TRUE(ReplaceFile(dir_.path() / "checkpoint.json", text).has_value());
+  mig_on_demand_ = Transient("ConnectFailed", "the API server does not answer");
+  EXPECT_EQ(Adopt().error().code(), "ConnectFailed");
+  EXPECT_THAT(journal_->All(), SizeIs(0));
+  ASSERT_TRUE(ReplaceFile(dir_.path() / "checkpoint.json", GoCheckpoint({"a"})).has_value());
+  EXPECT_EQ(Adopt()->adopted, 1U);  // Full GPUs are not asked about.
 }
 
 TEST_F(TakeoverTest, OfAnotherBootNothingIsTaken) {

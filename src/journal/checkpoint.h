@@ -14,8 +14,8 @@
 
 namespace tessera::journal {
 
-// A claim that a version of ours cannot undo: it uses MPS, time-slicing or VFIO, or its record cannot be read. Dynamic
-// MIG looks like static MIG in a record, and counts as that.
+// A claim that a version of ours cannot undo: it uses MPS, time-slicing or VFIO, or its record cannot be read. MIG
+// devices that were made on demand look like others in a record: driver/takeover.h tells them apart.
 struct Unserved {
   api::ClaimRef claim;  // Namespace and name may be empty: completed records do not keep them.
   std::string what;     // "MPS control daemon 6f…-a1b2c", for messages.

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import machine
 from harness import cgroups, leftovers, lifecycle, processes
+from harness.errors import run
 from harness.lifecycle import Running
-from harness.places import SIMULATOR
+from harness.places import SIMULATOR, TOP
 from harness.waiting import wait_for
 from manifests import pod
 
@@ -20,13 +24,38 @@ SYSCTLS = ("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "kern
 
 
 @pytest.fixture
-def other(cluster: Running, tmp_path: Path) -> Running:
+def other(cluster: Running, tmp_path: Path) -> Iterator[Running]:
     """A second cluster beside the first, with a pod that runs."""
     running = lifecycle.up(tmp_path / "cluster", cluster.cluster.release, ["l4"], SIMULATOR, bound=True)
     running.kubectl.wait_until(("serviceaccount", "default"), bool, "a service account")
     running.kubectl.apply(pod("resident"))
     running.kubectl.wait_for_pod("resident")
-    return running
+    yield running
+    lifecycle.down(running.cluster.dir)
+
+
+def shell(command: str, stdin: str = "") -> str:
+    return run(["sh", "-c", command], stdin=stdin, cwd=TOP)
+
+
+def test_a_cluster_that_was_made_by_hand_can_be_used_as_it_says_and_leaves_the_machine_as_it_was(cluster: Running) -> None:
+    """What `make cluster` and `make cluster-down` call, for another folder."""
+    directory = cluster.cluster.dir.with_name(f"{cluster.cluster.dir.name}-by-hand")
+    lifecycle.down(directory)
+    before = machine.look()
+    try:
+        up = f"up --k8s {cluster.cluster.version} --profiles l4"
+        said = shell(f"PYTHONPATH=tests/cluster {sys.executable} -m harness --dir {directory} {up}")
+        use, enter, end = (line for line in said.splitlines() if line.startswith("  "))
+        assert shell(f"{use}; kubectl get nodes --output=name") == "node/node-1\n"
+        assert shell(enter, stdin="hostname\n") == "node-1\n"
+        seen = leftovers.look_at(directory)
+        assert shell(end) == "nothing is left: no process, mount, network or cgroup\n"
+        assert leftovers.find(directory, seen) == []
+    finally:
+        lifecycle.down(directory)
+    assert machine.look() ^ before == set()
+    shutil.rmtree(directory)
 
 
 def test_down_leaves_nothing(other: Running) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,7 @@ from workloads import container_of, start_with_gpu
 
 pytestmark = pytest.mark.long
 PLUGIN = "/usr/bin/tessera-kubelet-plugin"
+DAEMON_SET = "tessera-kubelet-plugin"
 ENDLESS = 10_000  # Pods of a load that outlasts its test …
 MORE = 8  # … and how many of them must do well after all changes.
 
@@ -29,6 +33,35 @@ def test_a_plugin_that_is_killed_comes_back_and_pods_notice_nothing(installed: R
     seen = look(namespace, "before")
     node.run("pkill", "-KILL", "-f", f"^{PLUGIN}")
     start_with_gpu(installed, namespace, node, "after")
+    assert look(namespace, "before") == seen
+    assert set(look(namespace, "after").products).isdisjoint(seen.products)
+
+
+@contextmanager
+def impatient_probe(running: Running) -> Iterator[None]:
+    """The chart's liveness probe, asked more often than a healthy cluster should, and the container killed at once."""
+    hasty = {"periodSeconds": 1, "failureThreshold": 2, "timeoutSeconds": 2, "terminationGracePeriodSeconds": 1}
+    patch = {"spec": {"template": {"spec": {"containers": [{"name": "gpus", "livenessProbe": hasty}]}}}}
+    given, tessera = driver.current_values(running), running.kubectl.in_namespace(driver.NAMESPACE)
+    tessera("patch", "daemonset", DAEMON_SET, "--patch", json.dumps(patch))
+    tessera("rollout", "status", f"daemonset/{DAEMON_SET}", "--timeout=120s")
+    try:
+        yield
+    finally:
+        driver.upgrade(running, given)
+
+
+def test_a_plugin_that_hangs_is_restarted_and_serves_again(installed: Running, namespace: Kubectl) -> None:
+    node, tessera = installed.nodes[0], installed.kubectl.in_namespace(driver.NAMESPACE)
+    start_with_gpu(installed, namespace, node, "before")
+    seen = look(namespace, "before")
+    with impatient_probe(installed):
+        wait_for("the plugins before are gone", lambda: len(tessera.items("pods")) == len(installed.nodes))
+        (plugin,) = (each for each in tessera.items("pods") if each["spec"]["nodeName"] == node.name)
+        node.run("pkill", "-STOP", "-f", f"^{PLUGIN}")
+        name = plugin["metadata"]["name"]
+        tessera.wait_until(("pod", name), lambda found: restarts(found) == restarts(plugin) + 1, "it is restarted")
+        start_with_gpu(installed, namespace, node, "after")
     assert look(namespace, "before") == seen
     assert set(look(namespace, "after").products).isdisjoint(seen.products)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from conftest import SOURCE, Packed
+from conftest import SOURCE, Packed, needs
 
 Json = dict[str, Any]
 
@@ -92,7 +92,7 @@ def test_dockerfile_says_the_same_as_the_archive(contents: dict[str, bytes], pac
     assert lines[0] == ["FROM", "scratch"]
 
 
-@pytest.mark.skipif(not shutil.which("skopeo"), reason="skopeo is not installed: tools/setup image-test")
+@needs(bool(shutil.which("skopeo")), "skopeo: tools/setup image-test")
 @pytest.mark.parametrize("transport", ["oci-archive", "docker-archive"])
 def test_archive_is_read_by_the_library_behind_podman(packed: Packed, transport: str, tmp_path: Path) -> None:
     """skopeo shares its code with podman and CRI-O. Copying checks every digest."""

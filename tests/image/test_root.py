@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BUILD, Packed
+from conftest import BUILD, Packed, needs
 
 PROGRAMS = ("tessera", "tessera-cdi-hook", "tessera-kubelet-plugin")
 
@@ -76,7 +76,7 @@ def test_nvidia_library_finds_what_it_needs(root: Path, library: str) -> None:
     assert list(root.rglob(library))
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="changing the root needs root")
+@needs(os.geteuid() == 0, "root, to change the root")
 @pytest.mark.parametrize("program", ["tessera", "tessera-kubelet-plugin"])
 def test_programs_start_in_the_root_without_privileges(root: Path, packed: Packed, program: str) -> None:
     for folder in (root, *root.parents):  # pytest's folders are its user's alone.
@@ -87,7 +87,7 @@ def test_programs_start_in_the_root_without_privileges(root: Path, packed: Packe
     assert done.stdout.strip() == f"{program} {packed.sbom['packages'][0]['versionInfo']}"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="changing the root needs root")
+@needs(os.geteuid() == 0, "root, to change the root")
 def test_nvml_is_loaded_from_the_node_into_the_root(packed: Packed, tmp_path: Path) -> None:
     """As in a pod: the node's driver is below /driver-root, and its library finds what it needs in the image."""
     inside = packed.unpack(tmp_path)

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BUILD, SOURCE
+from conftest import BUILD, SOURCE, needs
 
 UNIT = "tessera-kubelet-plugin.service"
 PLUGIN = Path("/var/lib/kubelet/plugins/gpu.nvidia.com")
 PATIENCE = 60  # Seconds, for what must happen; nothing waits for it in vain.
 
 possible = os.geteuid() == 0 and Path("/lib/systemd/systemd").exists()
-pytestmark = pytest.mark.skipif(not possible, reason="needs root, and systemd: tools/setup image-test")
+pytestmark = needs(possible, "root, and systemd: tools/setup image-test")
 
 
 def eventually(holds: Callable[[], bool], what: str) -> None:

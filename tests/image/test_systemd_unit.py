@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BUILD, SOURCE
+from conftest import BUILD, SOURCE, needs
 
 UNIT = "tessera-kubelet-plugin.service"
 SYSTEM_UNITS = Path("/usr/lib/systemd/system")
 
-pytestmark = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd: tools/setup image-test")
+pytestmark = needs(bool(shutil.which("systemd-analyze")), "systemd: tools/setup image-test")
 
 
 @pytest.fixture

@@ -38,19 +38,25 @@ def _up(arguments: argparse.Namespace) -> int:
     names = ", ".join(f"{node.name} ({node.spec.profile})" for node in running.nodes)
     print(f"Kubernetes {running.cluster.version} is up after {time.monotonic() - start:.0f} s: {names}")
     print(f"  export KUBECONFIG={running.cluster.kubeconfig} PATH={running.cluster.kubernetes}:$PATH")
-    print(f"  tests/cluster/enter {running.nodes[0].name}   # a shell in a node")
-    print("  make cluster-down")
+    elsewhere = "" if arguments.dir == DIRECTORY else f"--dir {arguments.dir} "
+    print(f"  tests/cluster/enter {elsewhere}{running.nodes[0].name}   # a shell in a node")
+    print(f"  PYTHONPATH=tests/cluster {sys.executable} -m harness {elsewhere}down" if elsewhere else "  make cluster-down")
     return 0
 
 
 def _down(arguments: argparse.Namespace) -> int:
-    """Also what killed runs of the tests and the benchmark have left; clusters of a run that goes on end with it."""
-    left = [directory for directory in (*E2E.glob("*/*"), BENCH) if processes.find_init(directory) is None]
-    _take_down([arguments.dir, *left])
-    for orphan in cgroups.remove_orphans(cgroups.homes()):
-        print(f"removed {orphan}, of a cluster whose folder is gone")
+    _take_down([arguments.dir])
+    if arguments.dir == DIRECTORY:
+        _sweep()
     print("nothing is left: no process, mount, network or cgroup")
     return 0
+
+
+def _sweep() -> None:
+    """What killed runs of the tests and the benchmark have left; clusters of a run that goes on end with it."""
+    _take_down(directory for directory in (*E2E.glob("*/*"), BENCH) if processes.find_init(directory) is None)
+    for orphan in cgroups.remove_orphans(cgroups.homes()):
+        print(f"removed {orphan}, of a cluster whose folder is gone")
 
 
 def _take_down(directories: Iterable[Path]) -> None:
@@ -97,9 +103,13 @@ def _ensure_programs(release: Release) -> list[Path]:
     return [programs.ensure(recipe) for recipe in (programs.kubernetes(release), programs.RUNTIME, programs.HELM)]
 
 
+def _directory(text: str) -> Path:
+    return Path(text).resolve()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="harness", description=__doc__)
-    parser.add_argument("--dir", type=lambda text: Path(text).resolve(), default=DIRECTORY)
+    parser.add_argument("--dir", type=_directory, default=DIRECTORY)
     commands = parser.add_subparsers(required=True)
 
     def command(name: str, run: object) -> argparse.ArgumentParser:
@@ -115,6 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     command("down", _down)
     command("helm", _helm)
     enter = command("enter", _enter)
+    enter.add_argument("--dir", type=_directory, default=argparse.SUPPRESS)  # Also after the word, for tests/cluster/enter.
     enter.add_argument("node")
     enter.add_argument("command", nargs=argparse.REMAINDER)
     return parser

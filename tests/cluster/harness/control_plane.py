@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness import network, probe
+from harness import audit, network, probe
 from harness.init import Service
 from harness.layout import Cluster
 
@@ -69,6 +69,7 @@ def _api_server(cluster: Cluster) -> Service:
         "--requestheader-extra-headers-prefix=X-Remote-Extra-",
         f"--proxy-client-cert-file={pki / 'front-proxy.crt'}",
         f"--proxy-client-key-file={pki / 'front-proxy.key'}",
+        *audit.flags(cluster),
         *cluster.release.flags(api_server=True),
     ]
     name = "kube-apiserver"

@@ -13,10 +13,10 @@ import yaml
 from harness import gpus, programs
 from harness.errors import ClusterError, run
 from harness.lifecycle import Running
-from harness.places import CHART, IMAGES
+from harness.places import CHART, DRIVER_NAMESPACE, IMAGES
 from harness.waiting import wait_for
 
-NAMESPACE = "tessera"
+NAMESPACE = DRIVER_NAMESPACE
 VERDICTS = "/etc/tessera/verdicts"  # On the nodes.
 _SHORT = "2s"  # Instead of minutes, so that tests can wait for recovery.
 _HEALTH = {

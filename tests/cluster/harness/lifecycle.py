@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import cgroups, control, gpus, image, inotify, leftovers, node_disk, pki, processes, programs
+from harness import audit, cgroups, control, gpus, image, inotify, leftovers, node_disk, pki, processes, programs
 from harness.errors import ClusterError
 from harness.kubectl import Kubectl, condition
 from harness.layout import Cluster, NodeSpec, load
@@ -112,6 +112,7 @@ def _prepare(cluster: Cluster, simulator: Path) -> None:
     cluster.save()  # First: it is what tells a cluster's folder from others.
     cluster.log.mkdir()
     pki.make(cluster)
+    audit.write_policy(cluster)
     cgroups.make(cluster)
     for node in cluster.nodes:
         node_disk.make(cluster, node)

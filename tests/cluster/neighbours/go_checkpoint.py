@@ -131,6 +131,9 @@ _HELPER_DEVICE = struct(
 )
 
 
+_VFIO = struct(Field("uuid", TEXT), Field("pciBusID", TEXT, optional=True))
+
+
 def _prepared(name: str, what: Struct) -> Struct:
     return struct(Field(name, what, pointer=True), Field("device", _HELPER_DEVICE, pointer=True))
 
@@ -149,6 +152,7 @@ def _group(release: GoRelease) -> Struct:
     device = struct(
         Field("gpu", _prepared("info", struct(Field("uuid", TEXT))), pointer=True),
         Field("mig", _mig(release), pointer=True),
+        Field("vfio", _prepared("info", _VFIO), pointer=True, optional=True),
     )
     state = struct(
         Field("mpsControlDaemonID", TEXT, optional=not release.spells_out_mps),

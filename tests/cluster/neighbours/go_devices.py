@@ -58,8 +58,10 @@ def _device(release: GoRelease, found: Object, published: Object) -> GoDevice:
     )
 
 
-def record(release: GoRelease, device: GoDevice, helper_device: Object) -> Object:
-    """What the checkpoint holds of a prepared device."""
+def record(release: GoRelease, device: GoDevice, helper_device: Object, *, vfio: bool) -> Object:
+    """What the checkpoint holds of a prepared device. `vfio`: of a GPU that is passed through."""
+    if vfio:
+        return {"vfio": {"info": {"uuid": device.gpu_uuid, "pciBusID": device.bus_id}, "device": helper_device}}
     if device.mig is None:
         return {"gpu": {"info": {"uuid": device.gpu_uuid}, "device": helper_device}}
     if not release.mig_tuple:

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
@@ -26,7 +27,7 @@ from harness.places import PROGRAMS
 from harness.waiting import wait_for
 from neighbours import go_checkpoint, messages
 from neighbours.go_cdi import GoCdi
-from neighbours.go_devices import find_devices, record
+from neighbours.go_devices import GoDevice, find_devices, record
 from neighbours.go_releases import GoRelease
 from neighbours.grpc_socket import Method, Service, leave_dead_socket, serve, stop
 
@@ -37,19 +38,29 @@ SERVICE = PLUGIN / "dra.sock"
 _HOOK = PLUGIN / "nvidia-cdi-hook"
 
 
+class Extra(Enum):
+    """What a claim may use of the Go driver's that has to be undone, by nobody but itself."""
+
+    NOTHING = "nothing"
+    MPS = "MPS"
+    TIME_SLICE = "a time slice"
+    VFIO = "VFIO"
+    MIG_ON_DEMAND = "MIG on demand"
+
+
 class GoDriver:
     """Serves while its `with` lasts. Starting fails where the release itself would crash: at a checkpoint it refuses."""
 
     def __init__(
-        self, running: Running, node: Node, release: GoRelease, *, resume: bool = True, mps: bool = False
+        self, running: Running, node: Node, release: GoRelease, *, resume: bool = True, extra: Extra = Extra.NOTHING
     ) -> None:
-        """`resume`: goes on from the checkpoint that is there, and refuses another release's. `mps`: claims are recorded as
-        using a control daemon."""
+        """`resume`: goes on from the checkpoint that is there, and refuses another release's. `extra`: claims are recorded
+        as using this, and devices published so; nothing is done to them."""
         self.release = release
         self.devices = {device.name: device for device in find_devices(node, release)}
         self.cdi = GoCdi(node, release, _HOOK)
         self.claims: go_checkpoint.Claims = {}
-        self._running, self._node, self._resume, self._mps = running, node, resume, mps
+        self._running, self._node, self._resume, self._extra = running, node, resume, extra
         self._root = node.root
         self._directory = self._inside(PLUGIN)
         self._mutex = threading.Lock()  # Guards `claims`.
@@ -75,6 +86,11 @@ class GoDriver:
             stop(server)
         for socket in (SERVICE, REGISTRATION):
             leave_dead_socket(self._inside(socket))
+
+    def can_prepare(self) -> bool:
+        """Whether nobody else holds the lock that it takes for each Prepare."""
+        with (self._directory / "pu.lock").open("w", encoding="ascii") as file:
+            return _try_lock(file.fileno())
 
     def publish(self) -> None:
         """All devices in one slice. What others published is removed, again and again, as its helper library does."""
@@ -102,9 +118,9 @@ class GoDriver:
     def _create_slice(self) -> None:
         kubectl, release = self._running.kubectl, self._running.cluster.release
         flat = release.resource_api.endswith("/v1beta1")
+        published = {name: self._published(device) for name, device in self.devices.items()}
         devices: list[Object] = [
-            {"name": name, "basic": device.published} if flat else {"name": name, **device.published}
-            for name, device in self.devices.items()
+            {"name": name, "basic": what} if flat else {"name": name, **what} for name, what in published.items()
         ]
         owner = kubectl.get("node", self._node.name)["metadata"]["uid"]
         made: Object = {
@@ -125,6 +141,13 @@ class GoDriver:
         }
         kubectl.create(made)
 
+    def _published(self, device: GoDevice) -> Object:
+        """A MIG device that is made when a claim comes has no UUID. It also shares counters: nobody here looks at them."""
+        if device.mig is None or self._extra is not Extra.MIG_ON_DEMAND:
+            return device.published
+        attributes = {key: value for key, value in device.published["attributes"].items() if key != "uuid"}
+        return {**device.published, "attributes": attributes}
+
     # ---- Claims.
 
     def _prepare(self, claim: Any) -> list[Object]:
@@ -134,7 +157,7 @@ class GoDriver:
                 self._set_up(claim)
             groups = self.claims[claim.uid]["preparedDevices"]
         prepared: list[Object] = [device for group in groups for device in group["devices"]]
-        return [(each.get("gpu") or each["mig"])["device"] for each in prepared]
+        return [found["device"] for each in prepared for found in each.values() if found]
 
     def _set_up(self, claim: Any) -> None:
         found = self._running.kubectl.in_namespace(claim.namespace).get("resourceclaim", claim.name)
@@ -148,13 +171,16 @@ class GoDriver:
                 "DeviceName": result["device"],
                 "CDIDeviceIDs": self.cdi.ids(claim.uid, device),
             }
-            devices.append(record(self.release, device, helper_device))
+            devices.append(record(self.release, device, helper_device, vfio=self._extra is Extra.VFIO))
         self.cdi.write_claim(claim.uid, [self.devices[result["device"]] for result in results])
-        state = {"mpsControlDaemonID": f"{claim.uid}-a1b2c"} if self._mps else {}
+        states: dict[Extra, Object] = {
+            Extra.MPS: {"mpsControlDaemonID": f"{claim.uid}-a1b2c"},
+            Extra.TIME_SLICE: {"timeSliceApplied": True},
+        }
         self.claims[claim.uid] = {
             "checkpointState": go_checkpoint.COMPLETED,
             "status": found["status"],
-            "preparedDevices": [{"devices": devices, "configState": state}],
+            "preparedDevices": [{"devices": devices, "configState": states.get(self._extra, {})}],
         }
         self._write_checkpoint()
 

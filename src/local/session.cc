@@ -175,7 +175,10 @@ bool Session::StopContainer(const api::LocalRun& run) const {
   if (run.container.empty()) return true;
   const auto runtime = ParseRuntime(run.runtime);
   if (!runtime || !api::IsClaimUid(run.container) || !run.container.starts_with(kContainerPrefix)) return false;
-  bool stopped = Ask(StopArguments(*runtime, RuntimeRoot(options_.places), run.container)).code == 0;
+  bool stopped = false;
+  for (auto& command : StopCommands(*runtime, RuntimeRoot(options_.places), run.container)) {
+    stopped = Ask(std::move(command)).code == 0;
+  }
   if (*runtime == Runtime::kCtr) {
     // It alone fails when there is nothing to stop. Where it answers at all, that was it.
     if (!stopped) stopped = Ask({"ctr", "tasks", "list"}).code == 0;

@@ -34,7 +34,4 @@ class Screen {
 // Ends a line that counts what was left out, where there is that flag.
 inline constexpr std::string_view kJsonHasAll = "; -o json has them all";
 
-// "1 node", "5 nodes".
-std::string Counted(std::size_t count, std::string_view noun);
-
 }  // namespace tessera::inspect

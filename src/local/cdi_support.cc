@@ -71,7 +71,7 @@ std::vector<std::string> CdiQuestion(Runtime runtime) {
     case Runtime::kNone:
     case Runtime::kCrun:
     case Runtime::kRunc:
-    case Runtime::kPodman:  // Every podman that is still to be found knows CDI.
+    case Runtime::kPodman:  // Since 4.1 (2022).
       return {};
   }
   return {};

@@ -67,6 +67,10 @@ std::string Join(std::span<const std::string> parts, std::string_view separator)
   return joined;
 }
 
+std::string Counted(std::size_t count, std::string_view noun) {
+  return Format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string_view Clip(std::string_view text, std::size_t limit) {
   if (text.size() <= limit) return text;
   while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0U) == 0x80U) --limit;

@@ -30,6 +30,7 @@ std::optional<std::pair<std::string_view, std::string_view>> Cut(std::string_vie
 std::string_view Trim(std::string_view text);  // Spaces, tabs, line ends.
 std::string Lower(std::string_view text);      // ASCII only.
 std::string Join(std::span<const std::string> parts, std::string_view separator);
+std::string Counted(std::size_t count, std::string_view noun);  // "1 node", "5 nodes".
 
 // The longest prefix of at most `limit` bytes that does not cut a UTF-8 character in two.
 std::string_view Clip(std::string_view text, std::size_t limit);

@@ -56,5 +56,11 @@ TEST(Text, NearMatchFindsSlipsOnly) {
   EXPECT_EQ(NearMatch("memory", kNames), std::nullopt);
 }
 
+TEST(Text, CountsInTheSingularAndThePlural) {
+  EXPECT_EQ(Counted(0, "node"), "0 nodes");
+  EXPECT_EQ(Counted(1, "node"), "1 node");
+  EXPECT_EQ(Counted(5, "more node"), "5 more nodes");
+}
+
 }  // namespace
 }  // namespace tessera

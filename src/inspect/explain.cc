@@ -149,6 +149,12 @@ void AddHints(const manifests::Objects& objects, Explanation& out) {
   }
 }
 
+// A pod that runs nowhere yet, whose devices are there and which may go to no node that reaches them.
+bool IsStranded(const Subject& subject, const Situation& situation) {
+  return subject.pod != nullptr && subject.pod->spec.node_name.empty() && !subject.reachable_from.empty() &&
+         situation.nodes.empty() && !situation.barred.empty();
+}
+
 }  // namespace
 
 Result<Explanation> Explain(const manifests::Objects& objects, const Target& target, const ClusterFacts& cluster) {
@@ -163,7 +169,7 @@ Result<Explanation> Explain(const manifests::Objects& objects, const Target& tar
   if (deleting) out.notes.emplace_back("the pod is being deleted");
   if (subject.claims.empty()) out.notes.emplace_back("the pod has no claims");
   AddNews(objects, subject, out);
-  if (subject.open.empty()) {
+  if (subject.open.empty() && !IsStranded(subject, situation)) {
     out.fits = !blocked;
     return out;
   }

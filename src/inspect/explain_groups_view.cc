@@ -204,7 +204,7 @@ std::vector<std::size_t> Shares(std::span<const std::size_t> wanted, std::size_t
 
 }  // namespace
 
-Screen ViewOf(const std::vector<NodeGroup>& groups, bool name_claims, std::size_t room) {
+Screen ViewOf(const std::vector<NodeGroup>& groups, bool name_claims, std::size_t room, bool has_json) {
   --room;  // For the last line.
   std::vector<std::size_t> wanted;
   for (const NodeGroup& group : groups | std::views::take(kGroupsShown)) {
@@ -222,9 +222,9 @@ Screen ViewOf(const std::vector<NodeGroup>& groups, bool name_claims, std::size_
   if (shares.size() < groups.size()) {
     std::size_t nodes = 0;
     for (const NodeGroup& group : groups | std::views::drop(shares.size())) nodes += group.nodes.size();
-    screen.Line(2, Format("and {} in {}; -o json has them all", Counted(nodes, "node"),
-                          Counted(groups.size() - shares.size(), "more group")));
-  } else if (!whole) {
+    screen.Line(2, Format("and {} in {}{}", Counted(nodes, "node"),
+                          Counted(groups.size() - shares.size(), "more group"), has_json ? kJsonHasAll : ""));
+  } else if (!whole && has_json) {
     screen.Line(2, "-o json has what is left out here");
   }
   return screen;

@@ -9,9 +9,10 @@
 
 namespace tessera::inspect {
 
-// At most `room` lines, and room is at least 12. What does not fit is counted, and the last line then says where it is.
+// At most `room` lines, and room is at least 12. What does not fit is counted, and the last line then says where it is,
+// where `has_json` tells of a flag that shows it.
 // When it must be short, each group tells first what is wrong with its pools, why devices do not go together, and which
 // requests lack devices.
-Screen ViewOf(const std::vector<NodeGroup>& groups, bool name_claims, std::size_t room);
+Screen ViewOf(const std::vector<NodeGroup>& groups, bool name_claims, std::size_t room, bool has_json = true);
 
 }  // namespace tessera::inspect

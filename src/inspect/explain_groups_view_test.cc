@@ -55,6 +55,13 @@ TEST(GroupsView, WhatIsSmallStaysWholeBesideWhatIsLarge) {
   EXPECT_TRUE(text.substr(text.find("small")).contains("request r1: wants 1"));
 }
 
+TEST(GroupsView, AFlagThatIsNotThereIsNotNamed) {
+  for (const std::size_t nodes : {1U, 40U}) {
+    const std::vector<NodeGroup> groups(nodes, Group("large", 30, 7));
+    EXPECT_THAT(ViewOf(groups, false, kRoom, false).Take(), AllOf(HasSubstr(" more "), Not(HasSubstr("-o json"))));
+  }
+}
+
 TEST(GroupsView, RequestsThatLackDevicesAreToldFirstWhenNotAllAre) {
   NodeGroup group = Group("node-a", 0, 0);
   for (int i = 0; i < 30; ++i) group.requests.push_back(Request(Format("r{}", i), i == 29, 1));

@@ -180,7 +180,8 @@ std::vector<Conflict> WhyNotTogether(const Situation& situation, const alloc::Ex
   }
   const UsableDevices usable = UsableOf(explanation);
   if (std::cmp_greater(wanted, usable.size())) {
-    add(Format("the requests want {} devices together, and {} are usable", wanted, usable.size()));
+    add(Format("the requests want {} devices together, and {} {} usable", wanted, usable.size(),
+               usable.size() == 1 ? "is" : "are"));
   } else if (const std::string counters = DescribeCounters(explanation, usable); !counters.empty()) {
     add(counters);
   }

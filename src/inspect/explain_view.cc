@@ -1,5 +1,8 @@
 #include "inspect/explain_view.h"
 
+#include <algorithm>
+#include <ranges>
+
 #include "base/text.h"
 #include "inspect/explain_groups_view.h"
 #include "inspect/screen.h"
@@ -8,6 +11,8 @@ namespace tessera::inspect {
 namespace {
 
 constexpr std::size_t kNewsShown = 6;
+constexpr std::size_t kClaimsShown = 8;
+constexpr std::size_t kDevicesShown = 12;
 constexpr std::size_t kWhyLines = 26;   // For what stops the scheduler and for nodes; the changes come on top.
 constexpr std::size_t kStopLines = 12;  // Of these.
 
@@ -24,17 +29,28 @@ std::string Verdict(const Explanation& e) {
                       : Format("does not fit on any of {}", Counted(e.nodes, "node"));
 }
 
+// "and 30 more devices; -o json has them all".
+void PrintMore(std::size_t all, std::size_t shown, std::string_view noun, Screen& screen) {
+  if (all > shown) screen.Line(2, Format("and {}{}", Counted(all - shown, Format("more {}", noun)), kJsonHasAll));
+}
+
 void PrintClaims(const Explanation& e, Screen& screen) {
+  std::vector<const ClaimProgress*> told;
   for (const ClaimProgress& claim : e.claims) {
-    const bool said = e.target.kind == Target::Kind::kClaim && claim.state == kNeedsDevices;
-    const std::string as = claim.as.empty() ? "" : Format("{}: ", claim.as);
-    if (!said) screen.Line(2, Format("{}claim {}: {}", as, claim.claim, claim.state));
+    if (e.target.kind != Target::Kind::kClaim || claim.state != kNeedsDevices) told.push_back(&claim);
   }
+  // When not all are shown, those that hold the pod up are.
+  if (told.size() > kClaimsShown) std::ranges::stable_partition(told, &ClaimProgress::blocks);
+  for (const ClaimProgress* claim : told | std::views::take(kClaimsShown)) {
+    const std::string as = claim->as.empty() ? "" : Format("{}: ", claim->as);
+    screen.Line(2, Format("{}claim {}: {}", as, claim->claim, claim->state));
+  }
+  PrintMore(told.size(), kClaimsShown, "claim", screen);
   if (!e.scheduler_says.empty()) screen.Line(2, Format("the scheduler says: {}", e.scheduler_says), Screen::kWide);
 }
 
 // Its lines are few, but for selectors that are wrong in many ways.
-Screen StopOf(const Explanation& e) {
+Screen StopOf(const Explanation& e, bool has_json) {
   Screen stop;
   if (!e.stopped_by.empty()) stop.Lines(2, e.stopped_by);
   for (const Misspelling& misspelling : e.misspellings) stop.Lines(2, ToText(misspelling));
@@ -43,19 +59,17 @@ Screen StopOf(const Explanation& e) {
   if (stop.size() > kStopLines) {
     const std::size_t left_out = stop.size() - kStopLines + 1;
     stop.Shorten(kStopLines - 1);
-    stop.Line(2, Format("and {}; -o json has them all", Counted(left_out, "more line")));
+    stop.Line(2, Format("and {}{}", Counted(left_out, "more line"), has_json ? kJsonHasAll : ""));
   }
   return stop;
 }
 
-void PrintStop(const Explanation& e, Screen& screen) { screen.Add(StopOf(e)); }
-
-void PrintGroups(const Explanation& e, Screen& screen) {
+void PrintGroups(const Explanation& e, std::size_t room, bool has_json, Screen& screen) {
   if (e.groups.empty()) return;
   std::size_t open = 0;
   for (const ClaimProgress& claim : e.claims) open += claim.state == kNeedsDevices ? 1 : 0;
   screen.Gap();
-  screen.Add(ViewOf(e.groups, open > 1, kWhyLines - 1 - StopOf(e).size()));
+  screen.Add(ViewOf(e.groups, open > 1, room - 1, has_json));
 }
 
 void PrintRemedies(const Explanation& e, Screen& screen) {
@@ -73,9 +87,10 @@ void PrintRemedies(const Explanation& e, Screen& screen) {
   }
 }
 
-void PrintReasons(const Explanation& e, Screen& screen) {
-  PrintStop(e, screen);
-  PrintGroups(e, screen);
+void PrintReasons(const Explanation& e, bool has_json, Screen& screen) {
+  const Screen stop = StopOf(e, has_json);
+  screen.Add(stop);
+  PrintGroups(e, kWhyLines - stop.size(), has_json, screen);
   PrintRemedies(e, screen);
 }
 
@@ -170,10 +185,11 @@ std::string ToText(const Explanation& e) {
   Screen screen;
   screen.Line(0, Format("{} {}", ToText(e.target), Verdict(e)));
   PrintClaims(e, screen);
-  for (const Placement& device : e.devices) {
+  for (const Placement& device : e.devices | std::views::take(kDevicesShown)) {
     screen.Line(2, Format("{} {}: {}/{}/{}", device.claim, device.request, device.driver, device.pool, device.device));
   }
-  PrintReasons(e, screen);
+  PrintMore(e.devices.size(), kDevicesShown, "device", screen);
+  PrintReasons(e, true, screen);
   PrintNews(e, screen);
   PrintBasis(e, screen);
   return screen.Take();
@@ -181,7 +197,7 @@ std::string ToText(const Explanation& e) {
 
 std::string ReasonsToText(const Explanation& e) {
   Screen screen;
-  PrintReasons(e, screen);
+  PrintReasons(e, false, screen);
   return screen.Take();
 }
 

@@ -12,7 +12,7 @@ namespace tessera::inspect {
 // devices there are: with the rest some forty. The changes are never cut.
 std::string ToText(const Explanation& explanation);
 
-// Only why nothing fits and what would, for who has said the rest.
+// Only why nothing fits and what would, for who has said the rest and has no other form of it.
 std::string ReasonsToText(const Explanation& explanation);
 
 // Everything, every group and node.

@@ -31,8 +31,4 @@ std::string Screen::Take() {
   return text;
 }
 
-std::string Counted(std::size_t count, std::string_view noun) {
-  return Format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 }  // namespace tessera::inspect

@@ -31,7 +31,7 @@ class Screen {
   std::vector<std::string> lines_;
 };
 
-// "1 node", "5 nodes".
-std::string Counted(std::size_t count, std::string_view noun);
+// Ends a line that counts what was left out, where there is that flag.
+inline constexpr std::string_view kJsonHasAll = "; -o json has them all";
 
 }  // namespace tessera::inspect

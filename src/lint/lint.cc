@@ -27,24 +27,41 @@ constexpr std::array kWorkloads{
     WorkloadKind{"batch/v1", "Job", "spec.template.spec", "spec.parallelism"},
     WorkloadKind{"batch/v1", "CronJob", "spec.jobTemplate.spec.template.spec", "spec.jobTemplate.spec.parallelism"}};
 
-constexpr std::array<std::string_view, 4> kKinds{"DeviceClass", "ResourceClaim", "ResourceClaimTemplate",
-                                                 "ResourceSlice"};
+constexpr std::array<std::string_view, 5> kKinds{"DeviceClass", "DeviceTaintRule", "ResourceClaim",
+                                                 "ResourceClaimTemplate", "ResourceSlice"};
+
+// A version of the group that servers have for a kind, from some release on.
+struct Version {
+  std::string_view name;
+  cel::Release since;
+  std::string_view goes_with;  // The release that has it no more. Empty: served without being told to.
+};
+constexpr std::array kVersions{Version{"resource.k8s.io/v1", cel::Release::k1_34, ""},
+                               Version{"resource.k8s.io/v1beta2", cel::Release::k1_34, "1.39"},
+                               Version{"resource.k8s.io/v1beta1", cel::Release::k1_34, "1.38"}};
+constexpr std::array kTaintRuleVersions{Version{"resource.k8s.io/v1", cel::Release::k1_37, ""},
+                                        Version{"resource.k8s.io/v1beta2", cel::Release::k1_36, "1.42"},
+                                        Version{"resource.k8s.io/v1alpha3", cel::Release::k1_34, "1.39"}};
 
 // Whether servers of this release know the version, and serve it unless told otherwise.
 bool CheckVersion(Context& context) {
   const std::string& version = context.object.api_version;
   const Node node = context.root().Field("apiVersion");
-  if (version == "resource.k8s.io/v1") return true;
-  if (version != "resource.k8s.io/v1beta1" && version != "resource.k8s.io/v1beta2") {
+  const auto is_there = [&](const Version& one) { return one.since <= context.options.release; };
+  const auto& versions = context.object.kind == "DeviceTaintRule" ? kTaintRuleVersions : kVersions;
+  const auto newest = std::ranges::find_if(versions, is_there);
+  const auto own = std::ranges::find(versions, version, &Version::name);
+  if (own == versions.end() || !is_there(*own)) {
     context.Error(node, "BadVersion",
                   Format("Kubernetes {} has no {} {}", ToString(context.options.release), version, context.object.kind),
-                  {.fix = "apiVersion: resource.k8s.io/v1"});
+                  {.fix = Format("apiVersion: {}", newest->name)});
     return false;
   }
+  if (own->goes_with.empty()) return true;
   context.Warn(node, "VersionOff",
                Format("{} is not served unless the API server was told to (--runtime-config)", version),
-               {.advice = Format("it goes with Kubernetes {}", version.ends_with("v1beta1") ? "1.38" : "1.39"),
-                .fix = "apiVersion: resource.k8s.io/v1"});
+               {.advice = Format("it goes with Kubernetes {}", own->goes_with),
+                .fix = newest->goes_with.empty() ? Format("apiVersion: {}", newest->name) : ""});
   return true;
 }
 
@@ -63,13 +80,15 @@ void CheckResource(Context& context) {
   } else if (kind == "DeviceClass") {
     CheckShape(context, context.root(), kClassSchema);
     CheckClass(context);
+  } else if (kind == "DeviceTaintRule") {
+    CheckTaintRule(context);
   } else if (!flat) {
     CheckShape(context, context.root(), kSliceSchema);
   }
   CheckMetadata(context);
 }
 
-// Other kinds of the group (DeviceTaintRule …) are passed over; misspelt ones are not.
+// Other kinds of the group (ResourcePoolStatusRequest) are passed over; misspelt ones are not.
 bool CheckKindName(Context& context) {
   const std::string& kind = context.object.kind;
   if (std::ranges::find(kKinds, kind) != kKinds.end()) return true;

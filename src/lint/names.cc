@@ -22,6 +22,10 @@ bool IsIdentifier(std::string_view text) {
 
 bool IsDnsLabel(std::string_view text) { return IsDnsSubdomain(text, 63) && !text.contains('.'); }
 
+bool IsPoolName(std::string_view text) {
+  return text.size() <= 253 && std::ranges::all_of(Split(text, '/'), [](auto part) { return IsDnsSubdomain(part); });
+}
+
 bool IsDriverName(std::string_view text) { return IsDnsSubdomain(Lower(text), 63); }
 
 bool IsFullyQualifiedName(std::string_view text) {

@@ -7,6 +7,7 @@
 namespace tessera::lint {
 
 bool IsDnsLabel(std::string_view text);    // Requests, claims of a pod: no dots, at most 63 bytes.
+bool IsPoolName(std::string_view text);    // DNS subdomains joined by slashes, at most 253 bytes.
 bool IsDriverName(std::string_view text);  // A DNS subdomain of at most 63 bytes; upper case is taken.
 bool IsFullyQualifiedName(
     std::string_view text);                   // domain/id, of attributes: the id is a C identifier of at most 32 bytes.

@@ -24,10 +24,6 @@ std::size_t Count(const Report& report, Severity severity) {
   return static_cast<std::size_t>(std::ranges::count(report.findings, severity, &Finding::severity));
 }
 
-std::string Counted(std::size_t count, std::string_view what) {
-  return Format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 // Every line of it with blanks before.
 std::string Indented(std::string_view text) {
   std::string out;

@@ -74,11 +74,7 @@ void CheckToleration(Context& context, const Node& node) {
   } else if (!IsLabelValue(value.TextOr(""))) {
     context.Error(value, "BadValue", Format("{} is no value of a taint", Quote(Clip(value.TextOr(""), 80))));
   }
-  const bool none = which == "None" && context.options.release >= cel::Release::k1_35;
-  if (!which.empty() && which != "NoSchedule" && which != "NoExecute" && !none) {
-    context.Error(effect, "BadValue", Format("{} is no effect of a device taint", Quote(Clip(which, 60))),
-                  {.advice = "NoSchedule, NoExecute, or nothing for both"});
-  }
+  CheckTaintEffect(context, effect, false);
   if (which.empty()) {
     context.Note(node, "EmptyEffect", "tolerates NoExecute for the scheduler, and the pod is evicted all the same",
                  {.advice = "add one with `effect: NoExecute` to keep it (Kubernetes 1.36 and 1.37)"});

@@ -157,6 +157,26 @@ constexpr std::array kClassSpecFields{Field{"selectors", Shape::kList, &kSelecto
 constexpr std::array kClassSpecHints{Hint{"suitableNodes", "gone since v1beta1: devices say which nodes reach them"}};
 constexpr Schema kClassSpec{kClassSpecFields, kClassSpecHints};
 
+// ---- Taint rules.
+
+constexpr std::array kTaintFields{Field{"key", Shape::kText, nullptr, true}, Field{"value", Shape::kText},
+                                  Field{"effect", Shape::kText, nullptr, true}, Field{"timeAdded", Shape::kText}};
+constexpr Schema kTaint{kTaintFields};
+constexpr std::array kTaintSelectorFields{Field{"driver", Shape::kText}, Field{"pool", Shape::kText},
+                                          Field{"device", Shape::kText}};
+constexpr std::array kTaintSelectorHints{Hint{"deviceClassName", "gone since 1.35: name driver, pool and device"},
+                                         Hint{"selectors", "gone since 1.35: name driver, pool and device"}};
+constexpr Schema kTaintSelector{kTaintSelectorFields, kTaintSelectorHints};
+constexpr std::array kOldTaintSelectorFields{Field{"driver", Shape::kText}, Field{"pool", Shape::kText},
+                                             Field{"device", Shape::kText}, Field{"deviceClassName", Shape::kText},
+                                             Field{"selectors", Shape::kList, &kSelector, false, kMostSelectors}};
+constexpr Schema kOldTaintSelector{kOldTaintSelectorFields};
+template <const Schema& Selector>
+constexpr std::array kTaintRuleSpecFields{Field{"deviceSelector", Shape::kObject, &Selector},
+                                          Field{"taint", Shape::kObject, &kTaint, true}};
+template <const Schema& Selector>
+constexpr Schema kTaintRuleSpec{kTaintRuleSpecFields<Selector>};
+
 // ---- Slices.
 
 constexpr std::array kAttributeFields{Field{"int", Shape::kInteger},
@@ -224,6 +244,8 @@ constexpr Schema kFlatClaimSchema{kObjectFields<kSpec<kFlatRequest>>};
 constexpr Schema kTemplateSchema{kObjectFields<kTemplateSpec<kRequest>>};
 constexpr Schema kFlatTemplateSchema{kObjectFields<kTemplateSpec<kFlatRequest>>};
 constexpr Schema kClassSchema{kObjectFields<kClassSpec>};
+constexpr Schema kTaintRuleSchema{kObjectFields<kTaintRuleSpec<kTaintSelector>>};
+constexpr Schema kOldTaintRuleSchema{kObjectFields<kTaintRuleSpec<kOldTaintSelector>>};
 constexpr Schema kSliceSchema{kObjectFields<kSliceSpec, true>};
 constexpr Schema kPodClaimSchema{kPodClaimFields, kPodClaimHints};
 constexpr Schema kContainerClaimSchema{kContainerClaimFields, kContainerClaimHints};

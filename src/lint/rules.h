@@ -17,6 +17,9 @@ void CheckLabels(Context& context, const Node& metadata);
 // spec of a claim, or spec.spec of a template.
 void CheckClaimSpec(Context& context, const Node& spec);
 void CheckClass(Context& context);
+void CheckTaintRule(Context& context);
+// Of a taint of devices. Required: it may not be empty, as a toleration's may.
+void CheckTaintEffect(Context& context, const Node& effect, bool required);
 // Of a pod or a workload's template; `replicated`: more than one pod may be made of it.
 void CheckPodSpec(Context& context, const Node& spec, bool replicated);
 

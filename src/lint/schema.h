@@ -57,11 +57,12 @@ struct Schema {
 // Unknown fields, wrong types, what is missing, too long lists, gates.
 void CheckShape(Context& context, const Node& node, const Schema& schema);
 
-extern const Schema kClaimSchema, kFlatClaimSchema;        // ResourceClaim: v1 and v1beta2, v1beta1
-extern const Schema kTemplateSchema, kFlatTemplateSchema;  // ResourceClaimTemplate
-extern const Schema kClassSchema;                          // DeviceClass
-extern const Schema kSliceSchema;                          // ResourceSlice of v1 and v1beta2
-extern const Schema kPodClaimSchema;                       // An entry of a pod's spec.resourceClaims
-extern const Schema kContainerClaimSchema;                 // An entry of a container's resources.claims
+extern const Schema kClaimSchema, kFlatClaimSchema;         // ResourceClaim: v1 and v1beta2, v1beta1
+extern const Schema kTemplateSchema, kFlatTemplateSchema;   // ResourceClaimTemplate
+extern const Schema kClassSchema;                           // DeviceClass
+extern const Schema kTaintRuleSchema, kOldTaintRuleSchema;  // DeviceTaintRule: from 1.35 on, and 1.34
+extern const Schema kSliceSchema;                           // ResourceSlice of v1 and v1beta2
+extern const Schema kPodClaimSchema;                        // An entry of a pod's spec.resourceClaims
+extern const Schema kContainerClaimSchema;                  // An entry of a container's resources.claims
 
 }  // namespace tessera::lint

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "base/fd.h"
@@ -19,6 +21,7 @@ namespace {
 
 constexpr std::array kEnding{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 constexpr std::array kPassedOn{SIGUSR1, SIGUSR2, SIGWINCH};
+constexpr std::size_t kMaxAnswer = std::size_t{64} << 10;
 
 std::vector<char*> Pointers(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
@@ -55,6 +58,14 @@ int ReadReport(int fd) {
     got = ::read(fd, &number, sizeof number);
   } while (got < 0 && errno == EINTR);
   return got == sizeof number ? number : 0;
+}
+
+// Of a file in memory, whoever's place in it is where.
+std::string StartOf(int fd) {
+  std::string text(kMaxAnswer, '\0');
+  const ssize_t got = ::pread(fd, text.data(), text.size(), 0);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return text;
 }
 
 int ExitCode(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
@@ -107,7 +118,8 @@ Result<int> RunToEnd(Command command, const SignalHold& signals) {
   }
 }
 
-int RunQuietly(std::vector<std::string> arguments) {
+Answer Ask(std::vector<std::string> arguments) {
+  const UniqueFd out{::memfd_create("out", MFD_CLOEXEC)}, err{::memfd_create("err", MFD_CLOEXEC)};
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
   sigset_t none;
@@ -115,8 +127,8 @@ int RunQuietly(std::vector<std::string> arguments) {
   ::posix_spawn_file_actions_init(&files);
   ::posix_spawnattr_init(&attributes);
   ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDWR, 0);
-  ::posix_spawn_file_actions_adddup2(&files, STDIN_FILENO, STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&files, STDIN_FILENO, STDERR_FILENO);
+  ::posix_spawn_file_actions_adddup2(&files, out.get(), STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&files, err.get(), STDERR_FILENO);
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t child = 0;
@@ -124,12 +136,12 @@ int RunQuietly(std::vector<std::string> arguments) {
       ::posix_spawnp(&child, arguments.front().c_str(), &files, &attributes, Pointers(arguments).data(), environ);
   ::posix_spawn_file_actions_destroy(&files);
   ::posix_spawnattr_destroy(&attributes);
-  if (failure != 0) return failure == ENOENT ? kNotFound : kNotRunnable;
+  if (failure != 0) return {failure == ENOENT ? kNotFound : kNotRunnable, {}, ::strerror(failure)};
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return kNotRunnable;
+    if (errno != EINTR) return {kNotRunnable, {}, ::strerror(errno)};
   }
-  return ExitCode(status);
+  return {ExitCode(status), StartOf(out.get()), StartOf(err.get())};
 }
 
 std::string FindProgram(const std::string& name) {

@@ -44,8 +44,12 @@ struct Command {
 // has got already. Errors: "CommandNotFound", "CommandNotRunnable".
 Result<int> RunToEnd(Command command, const SignalHold& signals);
 
-// A program of ours, waited for; what it prints is dropped. Its exit code, as a shell would say it.
-int RunQuietly(std::vector<std::string> arguments);
+// What a program says that is waited for; nothing of it reaches the terminal.
+struct Answer {
+  int code = 0;          // As a shell would say it.
+  std::string out, err;  // Of each the first 64 KiB.
+};
+Answer Ask(std::vector<std::string> arguments);
 
 // Where a program is in PATH; empty when it is not there.
 std::string FindProgram(const std::string& name);

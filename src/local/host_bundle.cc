@@ -74,20 +74,25 @@ json::Value ProcessOf(const HostBundle& bundle) {
           {"noNewPrivileges", true}};
 }
 
-// An ordinary user needs a user namespace, and has no control group to change. It is called root there: neither runtime
-// makes a namespace without a root.
 json::Value LinuxOf(const HostBundle& bundle) {
-  json::Array namespaces{json::Object{{"type", "mount"}}};
+  json::Object config{{"namespaces", json::Array{json::Object{{"type", "mount"}}}}};
   if (bundle.user == 0) {
     const json::Object everything{{"allow", false}, {"access", "rwm"}};
-    return {{"namespaces", std::move(namespaces)}, {"resources", {{"devices", json::Array{everything}}}}};
+    config["resources"] = {{"devices", json::Array{everything}}};
   }
-  namespaces.push_back(json::Object{{"type", "user"}});
+  return config;
+}
+
+// An ordinary user needs a user namespace, and has no control group to change. It is called root there: neither runtime
+// makes a namespace without a root.
+void AddUserNamespace(json::Value& config, const HostBundle& bundle) {
   const auto only = [](std::uint32_t id) {
     return json::Array{json::Object{{"containerID", 0}, {"hostID", id}, {"size", 1}}};
   };
-  return {
-      {"namespaces", std::move(namespaces)}, {"uidMappings", only(bundle.user)}, {"gidMappings", only(bundle.group)}};
+  json::Object& linux_config = config.at("linux").as_object();
+  linux_config.at("namespaces").as_array().push_back(json::Object{{"type", "user"}});
+  linux_config["uidMappings"] = only(bundle.user);
+  linux_config["gidMappings"] = only(bundle.group);
 }
 
 void AddAgain(std::vector<cdi::DeviceNode>& nodes, const fs::path& root) {
@@ -175,6 +180,8 @@ Result<void> WriteHostBundle(const HostBundle& bundle) {
                      {"linux", LinuxOf(bundle)}};
   const std::vector<cdi::Spec> specs = NodesOnly(bundle.specs, bundle);
   TESSERA_TRY(cdi::Apply(config, specs, DevicesOf(specs)));
+  // After it: in a user namespace it would have mounts map ids, which takes rights that an ordinary user lacks.
+  if (bundle.user != 0) AddUserNamespace(config, bundle);
   return ReplaceFile(bundle.directory / "config.json", json::PrintJson(config, 2) + "\n", 0600);
 }
 

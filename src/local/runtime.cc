@@ -93,21 +93,25 @@ std::vector<std::string> BundleArguments(Runtime runtime, const std::filesystem:
   return {std::string(ToText(runtime)), "--root", root.string(), "run", "--bundle", bundle.string(), name};
 }
 
-std::vector<std::string> StopArguments(Runtime runtime, const std::filesystem::path& root, const std::string& name) {
+std::vector<std::vector<std::string>> StopCommands(Runtime runtime, const std::filesystem::path& root,
+                                                   const std::string& name) {
   const std::string program(ToText(runtime));
   switch (runtime) {
     case Runtime::kNone:
       return {};
     case Runtime::kCrun:
+      // Its "delete --force" kills what is in the container's control group, and an ordinary user's has none.
+      return {{program, "--root", root.string(), "kill", name, "KILL"},
+              {program, "--root", root.string(), "delete", "--force", name}};
     case Runtime::kRunc:
-      return {program, "--root", root.string(), "delete", "--force", name};
+      return {{program, "--root", root.string(), "delete", "--force", name}};
     case Runtime::kPodman:
-      return {program, "rm", "--force", "--ignore", name};
+      return {{program, "rm", "--force", "--ignore", name}};
     case Runtime::kDocker:
     case Runtime::kNerdctl:
-      return {program, "rm", "--force", name};
+      return {{program, "rm", "--force", name}};
     case Runtime::kCtr:
-      return {program, "tasks", "rm", "--force", name};
+      return {{program, "tasks", "rm", "--force", name}};
   }
   return {};
 }

@@ -52,8 +52,10 @@ std::vector<std::string> ImageArguments(Runtime runtime, const ImageRun& run);
 std::vector<std::string> BundleArguments(Runtime runtime, const std::filesystem::path& root,
                                          const std::filesystem::path& bundle, const std::string& name);
 
-// Ends and removes a container that its run left behind; succeeds when there is none, except for ctr.
-std::vector<std::string> StopArguments(Runtime runtime, const std::filesystem::path& root, const std::string& name);
+// Programs that end and remove a container that its run left behind, one after the other. The last one succeeds also
+// when there is none, except ctr's.
+std::vector<std::vector<std::string>> StopCommands(Runtime runtime, const std::filesystem::path& root,
+                                                   const std::string& name);
 std::optional<Runtime> ParseRuntime(std::string_view text);
 
 }  // namespace tessera::local

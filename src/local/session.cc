@@ -175,9 +175,16 @@ bool Session::StopContainer(const api::LocalRun& run) const {
   if (run.container.empty()) return true;
   const auto runtime = ParseRuntime(run.runtime);
   if (!runtime || !api::IsClaimUid(run.container) || !run.container.starts_with(kContainerPrefix)) return false;
-  bool stopped = RunQuietly(StopArguments(*runtime, RuntimeRoot(options_.places), run.container)) == 0;
-  // ctr alone fails when there is nothing to stop. Where it answers at all, that was it.
-  if (!stopped && *runtime == Runtime::kCtr) stopped = RunQuietly({"ctr", "tasks", "list"}) == 0;
+  bool stopped = false;
+  for (auto& command : StopCommands(*runtime, RuntimeRoot(options_.places), run.container)) {
+    stopped = Ask(std::move(command)).code == 0;
+  }
+  if (*runtime == Runtime::kCtr) {
+    // It alone fails when there is nothing to stop. Where it answers at all, that was it.
+    if (!stopped) stopped = Ask({"ctr", "tasks", "list"}).code == 0;
+    // What ran is one thing to it, and its record and files are another.
+    if (stopped) (void)Ask({"ctr", "containers", "rm", run.container});
+  }
   if (!stopped) {
     log::Warning("Could not stop a container whose run died", {{"container", run.container}, {"runtime", run.runtime}});
     return false;

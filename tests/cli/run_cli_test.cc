@@ -102,6 +102,17 @@ TEST(Run, ExitsAsItsCommandDoes) {
   EXPECT_TRUE(setup.HoldsNothing());
 }
 
+TEST(Run, ALongRefusalIsCutAndNamesNoFlagThatItLacks) {
+  const RunSetup setup("l4");
+  std::string claim = ClaimYaml(1).substr(0, ClaimYaml(1).find("    - name: gpus"));
+  for (int i = 0; i < 30; ++i) {
+    claim += Format("    - name: gpu-{}\n      exactly: {{deviceClassName: gpu.nvidia.com}}\n", i);
+  }
+  const Outcome result = setup.Run(setup.Write("claim.yaml", claim), {"true"});
+  EXPECT_EQ(result.code, 125);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("more requests"), Not(HasSubstr("json"))));
+}
+
 TEST(Run, ItsOwnFailuresAre125) {
   const RunSetup setup("l4");
   const std::string claim = setup.Write("claim.yaml", ClaimYaml(1));

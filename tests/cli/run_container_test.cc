@@ -17,6 +17,9 @@ class RunContainer : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (const auto why = WhyNot(GetParam())) GTEST_SKIP() << *why;
+    // Where only the second version is mounted for it, it wants to lock memory without a limit, which root may not do
+    // everywhere. For an ordinary user it does neither: run_users_test.cc.
+    if (GetParam() == "crun" && HasMixedCgroups()) GTEST_SKIP() << "crun does not take this machine's control groups";
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <thread>
 
 #include "base/text.h"
 #include "tests/cli/nobody.h"
@@ -35,8 +36,10 @@ class RunUsers : public ::testing::Test {
     arguments.insert(arguments.end(),
                      {"--state-dir", own / "state", "--cdi-dir", own / "cdi", "--runtime", runtime, "--"});
     arguments.insert(arguments.end(), command.begin(), command.end());
-    return as_nobody ? std::make_unique<Program>(kSetpriv, AsNobody("tessera", arguments))
-                     : std::make_unique<Program>("tessera", arguments);
+    if (!as_nobody) return std::make_unique<Program>("tessera", arguments);
+    arguments = AsNobody("tessera", arguments);
+    if (runtime != "crun" || !HasMixedCgroups()) return std::make_unique<Program>(kSetpriv, arguments);
+    return std::make_unique<Program>(kUnshare, WithUnifiedCgroups(kSetpriv, arguments));
   }
 
   const RunSetup setup_;
@@ -72,22 +75,43 @@ TEST_F(RunUsers, NoGpuIsGivenToTwoUsers) {
   }
 }
 
-TEST_F(RunUsers, AnOrdinaryUsersContainerSeesItsGpuAndNoOther) {
-  if (const auto why = WhyNot("runc")) GTEST_SKIP() << *why;
-  const Outcome result = Start(true, one_, {"sh", "-c", "echo /dev/nvidia?; nvidia-smi -L"}, "runc")->Wait();
+class RunUsersIn : public RunUsers, public ::testing::WithParamInterface<std::string> {
+ protected:
+  void SetUp() override {
+    if (const auto why = WhyNot(GetParam())) GTEST_SKIP() << *why;
+    RunUsers::SetUp();
+  }
+};
+
+TEST_P(RunUsersIn, AnOrdinaryUsersContainerSeesItsGpuAndNoOther) {
+  const Outcome result = Start(true, one_, {"sh", "-c", "echo /dev/nvidia?; nvidia-smi -L"}, GetParam())->Wait();
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, StartsWith("/dev/nvidia0\nGPU 0: "));
   EXPECT_EQ(std::ranges::count(result.out, '\n'), 2) << result.out;
 }
 
-TEST_F(RunUsers, AnOrdinaryUsersContainerHasItsRightsAndNoMore) {
-  if (const auto why = WhyNot("runc")) GTEST_SKIP() << *why;
+TEST_P(RunUsersIn, AnOrdinaryUsersContainerHasItsRightsAndNoMore) {
   const std::string mine = home_.path() / "mine", roots = setup_.dir() / "roots";
-  const Outcome result = Start(true, one_, {"sh", "-c", Format("touch {}; touch {}", mine, roots)}, "runc")->Wait();
+  const Outcome result = Start(true, one_, {"sh", "-c", Format("touch {}; touch {}", mine, roots)}, GetParam())->Wait();
   EXPECT_NE(result.code, 0);
   EXPECT_TRUE(fs::exists(mine)) << result.err;
   EXPECT_FALSE(fs::exists(roots));
 }
+
+TEST_P(RunUsersIn, AnOrdinaryUsersContainerThatOutlivesItsRunIsStoppedByTheNext) {
+  const auto run = Start(true, one_, {"sh", "-c", "trap '' TERM; echo $$; while :; do sleep 1; done"}, GetParam());
+  const auto command = ParseNumber<pid_t>(run->WaitForLine());
+  ASSERT_TRUE(command.has_value());
+  run->Signal(SIGKILL);
+  run->Wait();
+  EXPECT_EQ(::kill(*command, 0), 0) << "otherwise this test shows nothing";
+  const Outcome next = Start(true, all_, {"true"}, GetParam())->Wait();
+  EXPECT_EQ(next.code, 0) << next.err;
+  while (::kill(*command, 0) == 0) std::this_thread::yield();  // It was killed; that it is gone takes a moment.
+}
+
+INSTANTIATE_TEST_SUITE_P(Runtimes, RunUsersIn, ::testing::Values("crun", "runc"),
+                         [](const auto& given) { return given.param; });
 
 }  // namespace
 }  // namespace tessera::tests

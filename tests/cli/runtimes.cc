@@ -24,10 +24,18 @@ bool MayMakeContainers() {
 
 bool HasMixedCgroups() { return fs::exists("/sys/fs/cgroup/unified"); }
 
+std::vector<std::string> WithUnifiedCgroups(const std::string& program, const std::vector<std::string>& arguments) {
+  std::vector<std::string> all{
+      "--mount", "sh",
+      "-c",      R"(umount --recursive /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && exec "$@")",
+      "sh",      program};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return all;
+}
+
 std::optional<std::string> WhyNot(const std::string& runtime) {
   if (!fs::exists("/usr/bin/" + runtime) && !fs::exists("/usr/sbin/" + runtime)) return runtime + " is not installed";
   if (!MayMakeContainers()) return "containers cannot be made here";
-  if (runtime == "crun" && HasMixedCgroups()) return "crun does not take this machine's control groups";
   return std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tessera::tests {
 
@@ -11,5 +12,10 @@ std::optional<std::string> WhyNot(const std::string& runtime);
 
 // crun refuses machines that have both versions of control groups; runc takes all.
 bool HasMixedCgroups();
+
+inline const std::string kUnshare = "/usr/bin/unshare";  // Of util-linux, as setpriv.
+
+// Arguments of kUnshare that run a program where only the second version is mounted. For root.
+std::vector<std::string> WithUnifiedCgroups(const std::string& program, const std::vector<std::string>& arguments);
 
 }  // namespace tessera::tests

@@ -10,6 +10,7 @@ from gpu_view import devices_on
 from harness.kubectl import Kubectl, Object
 from harness.lifecycle import Running
 from harness.places import PROGRAMS
+from harness.waiting import wait_for
 from manifests import claim, claim_template, pod
 from workloads import start_with_gpu
 
@@ -63,6 +64,23 @@ def test_release_and_gates_are_stated(installed: Running, namespace: Kubectl) ->
     assert cluster["version"] == f"v{release.version}"
     assert cluster["gates"], "the administrator may read /metrics"
     assert bool(cluster["notProven"]) != (release.minor in ("1.36", "1.37"))
+
+
+def test_what_the_kubelet_says_of_a_prepare_that_failed_is_told(installed: Running, namespace: Kubectl) -> None:
+    release, node = installed.cluster.release, installed.nodes[0].name
+    misspelt = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "GpuConfig", "shareing": {}}
+    refused = claim(release, "refused")
+    refused["spec"]["devices"]["config"] = [{"opaque": {"driver": "gpu.nvidia.com", "parameters": misspelt}}]
+    namespace.apply([refused, pod("refused", node=node, claims={"gpu": "refused"})])
+    event, *_ = wait_for("the kubelet's Event", lambda: prepares_that_failed(namespace), 120)
+    told = explain(namespace, "pod", "refused")
+    assert told.code == 0, "it has its devices"
+    news = {each["text"] for each in told.answer["prepare"] if each["about"] == f"pod {namespace.namespace}/refused"}
+    assert f"FailedPrepareDynamicResources: {event['message']}" in news
+
+
+def prepares_that_failed(namespace: Kubectl) -> list[Object]:
+    return [each for each in namespace.items("events") if each["reason"] == "FailedPrepareDynamicResources"]
 
 
 def holders(answer: Object) -> set[str]:

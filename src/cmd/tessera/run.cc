@@ -16,6 +16,7 @@
 #include "inspect/device_health.h"
 #include "inspect/simulated_root.h"
 #include "journal/journal.h"
+#include "local/cdi_support.h"
 #include "local/child.h"
 #include "local/host_bundle.h"
 #include "local/podman_flags.h"
@@ -112,6 +113,9 @@ Result<local::Session::Options> SessionOptions(const RunOptions& options) {
                                                         .has_nodes = options.simulate.empty() || ::geteuid() == 0,
                                                         .specs_are_public = specs_are_public},
                                                        local::FindProgram));
+  if (auto question = local::CdiQuestion(session.runtime); !question.empty()) {
+    TESSERA_TRY(local::JudgeCdi(session.runtime, local::Ask(std::move(question)), session.places.cdi));
+  }
   if (options.driver_root.empty()) {
     session.driver_roots = {{"/", "/"}, {"/run/nvidia/driver", "/run/nvidia/driver"}};
   } else {

@@ -35,7 +35,8 @@ PlannedConstraint::PlannedConstraint(const api::Constraint& constraint, const Ru
     : constraint_(&constraint),
       attribute_(constraint.match_attribute ? *constraint.match_attribute : *constraint.distinct_attribute),
       match_(constraint.match_attribute.has_value()),
-      keeps_last_only_(!match_ && rules.distinct_keeps_last_only) {}
+      keeps_last_only_(!match_ && rules.distinct_keeps_last_only),
+      means_present_(!match_ && rules.distinct_means_present) {}
 
 bool PlannedConstraint::Covers(std::string_view main, std::string_view full) const {
   const auto& names = constraint_->requests;
@@ -43,7 +44,7 @@ bool PlannedConstraint::Covers(std::string_view main, std::string_view full) con
 }
 
 bool ConstraintState::Fits(const PlannedConstraint& constraint, const api::Attribute& value) const {
-  if (devices_ == 0) return true;
+  if (devices_ == 0 || constraint.means_present()) return true;
   if (constraint.matches()) return SameValue(value, *values_.front().second);
   // A value whose type the scheduler does not know differs from nothing.
   return values_.empty() ||

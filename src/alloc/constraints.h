@@ -36,12 +36,14 @@ class PlannedConstraint {
   bool matches() const { return match_; }  // matchAttribute; otherwise distinctAttribute.
   const AttributeName& attribute() const { return attribute_; }
   bool keeps_last_only() const { return keeps_last_only_; }  // Rules::distinct_keeps_last_only applies.
+  bool means_present() const { return means_present_; }      // Rules::distinct_means_present applies.
 
  private:
   const api::Constraint* constraint_;
   AttributeName attribute_;
   bool match_;
   bool keeps_last_only_;
+  bool means_present_;
 };
 
 // The devices that have been chosen under a constraint, which is always the same one.

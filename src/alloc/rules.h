@@ -44,12 +44,16 @@ struct Rules {
 
   // Counters of slices that are for other nodes only count as slices of this node, too.
   bool pulls_in_counter_slices = false;
-  // 1.34: an incomplete pool's devices are used.
+  // 1.34: an incomplete pool's devices are used, except by mode All; and a pool counts by its slices for this node alone.
   bool uses_incomplete_pools = false;
+  // 1.34: a search that gets to an invalid pool ends the allocation, instead of passing it over.
+  bool invalid_pool_is_fatal = false;
   // A device may be looked at again for the next device of the same request: shares of one device add up.
   bool repeats_within_request = false;
   // distinctAttribute keeps one value a request, the last, and forgets it when that device is given up.
   bool distinct_keeps_last_only = false;
+  // 1.34: distinctAttribute compares addresses, so all devices that have the attribute are distinct.
+  bool distinct_means_present = false;
   // Mode All leaves out devices whose capacity is used up, instead of failing.
   bool all_shrinks = false;
   // A request that cannot be rounded, or a negative capacity, ends the allocation instead of skipping the device.
@@ -60,8 +64,9 @@ struct Rules {
   bool merges_configs = true;
   // Too many devices are refused at the request that is one too many, not at the claim.
   bool counts_by_request = true;
-  // With neither shares nor binding conditions Kubernetes takes an older copy of its allocator, which passes over capacity
-  // requests and has never heard of distinctAttribute. Its order of pools is random: it may give other devices.
+  // With neither shares nor binding conditions, as 1.35 is by default, Kubernetes takes an older copy of its allocator,
+  // which passes over capacity requests and has never heard of distinctAttribute. Its order of pools is random: it may
+  // give other devices.
   bool older_copy = false;
   // A selector's error says on which device, and what to do about a missing key.
   bool errors_name_device = true;

@@ -13,8 +13,9 @@ Gates DefaultGates(cel::Release release) {
 Rules RulesFor(cel::Release release, const Gates& gates) {
   const bool before_1_37 = release < cel::Release::k1_37;
   const bool before_1_36 = release < cel::Release::k1_36;
+  const bool compares_sets = !before_1_37 && gates.list_type_attributes;
   const bool needs_newer_copy =
-      gates.consumable_capacity || gates.binding_conditions || gates.fractional_capacity_range;
+      gates.consumable_capacity || gates.binding_conditions || gates.fractional_capacity_range || compares_sets;
   return {.release = release,
           .gates = gates,
           .pulls_in_counter_slices = before_1_37,
@@ -30,7 +31,15 @@ Rules RulesFor(cel::Release release, const Gates& gates) {
           .counts_by_request = !before_1_37,
           .older_copy = release != cel::Release::k1_34 && !needs_newer_copy,
           .errors_name_device = !before_1_37,
+          .constraints_compare_sets = compares_sets,
           .rule_without_selector_taints_all = before_1_37};
+}
+
+cel::Environment SelectorsUnder(const Rules& rules) {
+  return {.release = rules.release,
+          .use = cel::Use::kStoredExpression,
+          .consumable_capacity_gate = rules.gates.consumable_capacity,
+          .list_type_attributes_gate = rules.gates.list_type_attributes};
 }
 
 }  // namespace tessera::alloc

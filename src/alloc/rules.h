@@ -17,6 +17,7 @@ struct Gates {
   bool consumable_capacity = true;
   bool binding_conditions = true;  // With DRAResourceClaimDeviceStatus.
   bool fractional_capacity_range = false;
+  bool list_type_attributes = false;
 };
 
 // By the names that Kubernetes has for them.
@@ -24,14 +25,15 @@ struct NamedGate {
   std::string_view name;
   bool Gates::* flag;
 };
-inline constexpr std::array<NamedGate, 7> kNamedGates{
+inline constexpr std::array<NamedGate, 8> kNamedGates{
     {{"DRAAdminAccess", &Gates::admin_access},
      {"DRAPrioritizedList", &Gates::prioritized_list},
      {"DRAPartitionableDevices", &Gates::partitionable_devices},
      {"DRADeviceTaints", &Gates::device_taints},
      {"DRAConsumableCapacity", &Gates::consumable_capacity},
      {"DRADeviceBindingConditions", &Gates::binding_conditions},
-     {"DRAFractionalCapacityRange", &Gates::fractional_capacity_range}}};
+     {"DRAFractionalCapacityRange", &Gates::fractional_capacity_range},
+     {"DRAListTypeAttributes", &Gates::list_type_attributes}}};
 
 // What a release has on when nobody says otherwise.
 Gates DefaultGates(cel::Release release);
@@ -70,11 +72,17 @@ struct Rules {
   bool older_copy = false;
   // A selector's error says on which device, and what to do about a missing key.
   bool errors_name_device = true;
+  // Constraints take an attribute for a set of values: matchAttribute wants one in common, distinctAttribute none. 1.36
+  // minds the gate in selectors only.
+  bool constraints_compare_sets = false;
   // A DeviceTaintRule without a deviceSelector taints every device, as if it had an empty one, and not none.
   bool rule_without_selector_taints_all = false;
 };
 
 Rules RulesFor(cel::Release release, const Gates& gates);
 inline Rules RulesFor(cel::Release release) { return RulesFor(release, DefaultGates(release)); }
+
+// What the scheduler's selectors may use.
+cel::Environment SelectorsUnder(const Rules& rules);
 
 }  // namespace tessera::alloc

@@ -83,7 +83,7 @@ CallEstimate EstimateSplit(Parts parts) {
 
 CallEstimate EstimateJoin(Parts parts) {
   const SizeRange list = parts[0].Size();
-  // The elements' size is not known; that there are any is not, where the list is a value of the device.
+  // The elements' size is not known. Of a device's list not even their type is, and then Kubernetes leaves them out.
   SizeRange size = parts[0].type->arguments.empty() ? SizeRange{0, 0} : list * SizeRange{};
   if (parts.size() > 1) {
     const SizeRange separators{list.min == 0 ? 0 : list.min - 1, list.max == 0 ? 0 : list.max - 1};

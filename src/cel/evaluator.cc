@@ -39,9 +39,9 @@ Outcome Guarded(Machine& machine, StepId step) {
 // cel-go asks the type of the first operand whether it has the operator at all, unless it has methods of its own. Only
 // then it looks at the other one.
 bool KnowsOperator(const Value& operand, Code code) {
+  if (code == Code::kEqual || code == Code::kNotEqual || code == Code::kIn) return true;
   const bool orders =
       code == Code::kLess || code == Code::kLessOrEqual || code == Code::kGreater || code == Code::kGreaterOrEqual;
-  if (code == Code::kEqual || code == Code::kNotEqual || code == Code::kIn) return true;
   switch (operand.kind()) {
     case Kind::kString:
     case Kind::kTimestamp:

@@ -110,7 +110,7 @@ int Allocate(std::string_view release, const std::string& file, milliseconds tim
   const alloc::Rules rules = alloc::RulesFor(tests::ReleaseOf(release));
   const alloc::Inventory inventory(problem.slices);
   const alloc::AllocatedState allocated = AllocatedOf(problem, rules);
-  const alloc::Allocator allocator(inventory, allocated, problem.classes, tests::SelectorsOf(rules.release), rules);
+  const alloc::Allocator allocator(inventory, allocated, problem.classes, tests::SelectorsOf(rules), rules);
   std::vector<alloc::Node> nodes;
   for (std::string& name : input.nodes) nodes.push_back({.name = std::move(name), .labels = {}});
   const std::string answer = Ask(allocator, nodes, problem.claims);
@@ -130,7 +130,7 @@ int MakeReady(const std::string& file, milliseconds time) {
   const alloc::Rules rules = alloc::RulesFor(cel::Release::k1_37);
   const alloc::Inventory inventory(problem.slices);
   const alloc::AllocatedState allocated = AllocatedOf(problem, rules);
-  cel::SelectorCache& selectors = tests::SelectorsOf(rules.release);
+  cel::SelectorCache& selectors = tests::SelectorsOf(rules);
   const double allocator = MedianNanoseconds(
       time, [&] { const alloc::Allocator made(inventory, allocated, problem.classes, selectors, rules); });
   const double slices = MedianNanoseconds(time, [&] { const alloc::Inventory made(problem.slices); });

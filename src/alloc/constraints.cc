@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "alloc/attribute_set.h"
+
 namespace tessera::alloc {
 
 AttributeName::AttributeName(std::string_view name) : full(name) {
@@ -27,15 +29,18 @@ bool IsScalar(const api::Attribute& attribute) {
          std::holds_alternative<bool>(attribute) || std::holds_alternative<api::Version>(attribute);
 }
 
-}  // namespace
-
+// Lists are never the same, and versions are compared as text.
 bool SameValue(const api::Attribute& a, const api::Attribute& b) { return IsScalar(a) && a == b; }
+
+}  // namespace
 
 PlannedConstraint::PlannedConstraint(const api::Constraint& constraint, const Rules& rules)
     : constraint_(&constraint),
       attribute_(constraint.match_attribute ? *constraint.match_attribute : *constraint.distinct_attribute),
       match_(constraint.match_attribute.has_value()),
-      keeps_last_only_(!match_ && rules.distinct_keeps_last_only) {}
+      keeps_last_only_(!match_ && rules.distinct_keeps_last_only),
+      means_present_(!match_ && rules.distinct_means_present),
+      compares_sets_(rules.constraints_compare_sets) {}
 
 bool PlannedConstraint::Covers(std::string_view main, std::string_view full) const {
   const auto& names = constraint_->requests;
@@ -43,16 +48,31 @@ bool PlannedConstraint::Covers(std::string_view main, std::string_view full) con
 }
 
 bool ConstraintState::Fits(const PlannedConstraint& constraint, const api::Attribute& value) const {
-  if (devices_ == 0) return true;
+  if (devices_ == 0 || constraint.means_present()) return true;
   if (constraint.matches()) return SameValue(value, *values_.front().second);
   // A value whose type the scheduler does not know differs from nothing.
   return values_.empty() ||
          (IsScalar(value) && std::ranges::none_of(values_, [&](const auto& known) { return *known.second == value; }));
 }
 
+bool ConstraintState::AddSet(const PlannedConstraint& constraint, const api::Attribute& value) {
+  auto set = AsSet(value);
+  if (!set) return false;
+  if (constraint.matches()) {
+    if (!sets_.empty()) set = Common(sets_.back(), *set);
+    if (!set) return false;
+  } else if (std::ranges::any_of(sets_, [&](const auto& known) { return Common(known, *set).has_value(); })) {
+    return false;
+  }
+  sets_.push_back(*std::move(set));
+  return true;
+}
+
 bool ConstraintState::Add(const PlannedConstraint& constraint, std::uint32_t request, const Candidate& candidate) {
   const api::Attribute* value = FindAttribute(candidate, constraint.attribute());
-  if (value == nullptr || !Fits(constraint, *value)) return false;
+  if (value == nullptr) return false;
+  if (constraint.compares_sets()) return AddSet(constraint, *value);
+  if (!Fits(constraint, *value)) return false;
   ++devices_;
   if (constraint.keeps_last_only()) {
     const auto slot = std::ranges::find(values_, request, &std::pair<std::uint32_t, const api::Attribute*>::first);
@@ -66,6 +86,7 @@ bool ConstraintState::Add(const PlannedConstraint& constraint, std::uint32_t req
 }
 
 void ConstraintState::Remove(const PlannedConstraint& constraint, std::uint32_t request) {
+  if (constraint.compares_sets()) return sets_.pop_back();
   --devices_;
   if (constraint.keeps_last_only()) {
     std::erase_if(values_, [&](const auto& known) { return known.first == request; });

@@ -22,9 +22,6 @@ struct AttributeName {
 // The attribute by its full name or, in the driver's own domain, by its id. Null when there is none.
 const api::Attribute* FindAttribute(const Candidate& candidate, const AttributeName& name);
 
-// Lists are never the same, and versions are compared as text.
-bool SameValue(const api::Attribute& a, const api::Attribute& b);
-
 // A constraint of a claim, made ready. Views the claim's, which must outlive it.
 class PlannedConstraint {
  public:
@@ -36,12 +33,16 @@ class PlannedConstraint {
   bool matches() const { return match_; }  // matchAttribute; otherwise distinctAttribute.
   const AttributeName& attribute() const { return attribute_; }
   bool keeps_last_only() const { return keeps_last_only_; }  // Rules::distinct_keeps_last_only applies.
+  bool means_present() const { return means_present_; }      // Rules::distinct_means_present applies.
+  bool compares_sets() const { return compares_sets_; }      // Rules::constraints_compare_sets.
 
  private:
   const api::Constraint* constraint_;
   AttributeName attribute_;
   bool match_;
   bool keeps_last_only_;
+  bool means_present_;
+  bool compares_sets_;
 };
 
 // The devices that have been chosen under a constraint, which is always the same one.
@@ -54,9 +55,13 @@ class ConstraintState {
 
  private:
   bool Fits(const PlannedConstraint& constraint, const api::Attribute& value) const;
+  bool AddSet(const PlannedConstraint& constraint, const api::Attribute& value);
 
   std::vector<std::pair<std::uint32_t, const api::Attribute*>> values_;
   std::size_t devices_ = 0;
+  // Where sets are compared, instead of values_. For matchAttribute what the devices up to each have in common, for
+  // distinctAttribute what each has.
+  std::vector<api::Attribute> sets_;
 };
 
 }  // namespace tessera::alloc

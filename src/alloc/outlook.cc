@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "alloc/attribute_values.h"
 #include "base/text.h"
 
 namespace tessera::alloc {
@@ -16,14 +17,6 @@ bool DependsOnPath(const Problem& problem, const Option& option) {
   if (!problem.rules.distinct_keeps_last_only || option.count < 2) return false;
   const auto& constraints = problem.plan.claims[option.claim].constraints;
   return std::ranges::any_of(option.constraints, [&](std::uint32_t c) { return !constraints[c].matches(); });
-}
-
-std::string KeyOf(const api::Attribute& attribute, std::uint32_t device) {
-  if (const auto* text = std::get_if<std::string>(&attribute)) return "s" + *text;
-  if (const auto* number = std::get_if<std::int64_t>(&attribute)) return Format("i{}", *number);
-  if (const auto* flag = std::get_if<bool>(&attribute)) return *flag ? "b1" : "b0";
-  if (const auto* version = std::get_if<api::Version>(&attribute)) return "v" + version->text;
-  return Format("l{}", device);  // A list is like no other value.
 }
 
 }  // namespace
@@ -182,7 +175,7 @@ class OutlookBuilder {
           return std::ranges::find(option.constraints, c) != option.constraints.end();
         };
         const auto demands = DemandsOf(claim, covers);
-        const Values values = ValuesOf(claim.constraints[c]);
+        const AttributeValues values(claim.constraints[c], problem_.pools.devices);
         if (claim.constraints[c].matches()) {
           changed = DropForMatch(claim, covers, demands, values) || changed;
         } else {
@@ -193,41 +186,24 @@ class OutlookBuilder {
     return changed;
   }
 
-  // The attribute's value of each device as a small number.
-  struct Values {
-    std::vector<std::uint32_t> of;
-    std::uint32_t count = 0;
-  };
-  static constexpr std::uint32_t kNoValue = UINT32_MAX;
-
-  Values ValuesOf(const PlannedConstraint& constraint) const {
-    Values values{.of = std::vector<std::uint32_t>(DeviceCount(), kNoValue)};
-    std::map<std::string, std::uint32_t> known;
-    for (std::uint32_t device = 0; device < DeviceCount(); ++device) {
-      const api::Attribute* attribute = FindAttribute(problem_.pools.devices[device], constraint.attribute());
-      if (attribute == nullptr) continue;
-      values.of[device] = known.emplace(KeyOf(*attribute, device), known.size()).first->second;
-    }
-    values.count = static_cast<std::uint32_t>(known.size());
-    return values;
-  }
-
-  std::vector<std::uint64_t> CountByValue(const std::vector<unsigned char>& devices, const Values& values) const {
-    std::vector<std::uint64_t> counts(values.count);
+  std::vector<std::uint64_t> CountByValue(const std::vector<unsigned char>& devices,
+                                          const AttributeValues& values) const {
+    std::vector<std::uint64_t> counts(values.count());
     for (std::uint32_t d = 0; d < DeviceCount(); ++d) {
-      if (devices[d] && values.of[d] != kNoValue) ++counts[values.of[d]];
+      if (!devices[d]) continue;
+      for (const std::uint32_t value : values.Of(d)) ++counts[value];
     }
     return counts;
   }
 
-  // All devices of the constraint have one value, so each demand must be met by that value alone.
+  // All devices of the constraint have one value, or have it in common, so each demand must be met by that value alone.
   template <class Covers>
   bool DropForMatch(const PlannedClaim& claim, const Covers& covers, const std::vector<Demand>& demands,
-                    const Values& values) {
-    std::vector<unsigned char> possible(values.count, 1);
+                    const AttributeValues& values) {
+    std::vector<unsigned char> possible(values.count(), 1);
     for (const Demand& demand : demands) {
       const auto counts = CountByValue(demand.devices, values);
-      for (std::uint32_t v = 0; v < values.count; ++v) possible[v] = possible[v] && counts[v] >= demand.count;
+      for (std::uint32_t v = 0; v < values.count(); ++v) possible[v] = possible[v] && counts[v] >= demand.count;
     }
     RequireJointSupply(demands, values, possible);
     bool changed = false;
@@ -238,9 +214,8 @@ class OutlookBuilder {
         auto& allowed = out_.allowed_[number];
         const auto counts = CountByValue(allowed, values);
         for (std::uint32_t d = 0; d < DeviceCount(); ++d) {
-          const std::uint32_t value = values.of[d];
-          if (!allowed[d] || (value != kNoValue && possible[value] && counts[value] >= OptionAt(number).count))
-            continue;
+          const auto will_do = [&](std::uint32_t v) { return possible[v] && counts[v] >= OptionAt(number).count; };
+          if (!allowed[d] || std::ranges::any_of(values.Of(d), will_do)) continue;
           allowed[d] = 0;
           changed = true;
         }
@@ -250,7 +225,7 @@ class OutlookBuilder {
   }
 
   // Requests that cannot share a device need one each.
-  void RequireJointSupply(const std::vector<Demand>& demands, const Values& values,
+  void RequireJointSupply(const std::vector<Demand>& demands, const AttributeValues& values,
                           std::vector<unsigned char>& possible) const {
     std::vector<unsigned char> all(DeviceCount());
     std::uint64_t wanted = 0;
@@ -259,23 +234,26 @@ class OutlookBuilder {
       wanted += demand.count;
       for (std::uint32_t d = 0; d < DeviceCount(); ++d) all[d] |= demand.devices[d];
     }
-    std::vector<unsigned char> unlimited(values.count);
+    std::vector<unsigned char> unlimited(values.count());
     for (std::uint32_t d = 0; d < DeviceCount(); ++d) {
-      if (all[d] && values.of[d] != kNoValue && Shareable(d)) unlimited[values.of[d]] = 1;
+      if (!all[d] || !Shareable(d)) continue;
+      for (const std::uint32_t value : values.Of(d)) unlimited[value] = 1;
     }
     const auto counts = CountByValue(all, values);
-    for (std::uint32_t v = 0; v < values.count; ++v) possible[v] = possible[v] && (unlimited[v] || counts[v] >= wanted);
+    for (std::uint32_t v = 0; v < values.count(); ++v)
+      possible[v] = possible[v] && (unlimited[v] || counts[v] >= wanted);
   }
 
-  // Every device of the constraint has another value, so there must be enough values.
-  void TooFewDistinct(const std::vector<Demand>& demands, const Values& values) {
+  // Every device of the constraint has a value that no other has, so there must be enough values.
+  void TooFewDistinct(const std::vector<Demand>& demands, const AttributeValues& values) {
     if (problem_.rules.distinct_keeps_last_only) return;
-    std::vector<unsigned char> seen(values.count);
+    std::vector<unsigned char> seen(values.count());
     std::uint64_t wanted = 0;
     for (const Demand& demand : demands) {
       wanted += demand.count;
       for (std::uint32_t d = 0; d < DeviceCount(); ++d) {
-        if (demand.devices[d] && values.of[d] != kNoValue) seen[values.of[d]] = 1;
+        if (!demand.devices[d]) continue;
+        for (const std::uint32_t value : values.Of(d)) seen[value] = 1;
       }
     }
     if (std::cmp_less(std::ranges::count(seen, 1), wanted)) out_.hopeless_ = true;
@@ -305,10 +283,12 @@ class OutlookBuilder {
     return Together(devices) < wanted;
   }
 
+  static constexpr std::uint32_t kNobody = UINT32_MAX;
+
   // Whether each request can have devices of its own: a bipartite matching, grown device by device.
   bool Assignable() const {
     const std::vector<Demand> demands = ExclusiveDemands();
-    std::vector<std::uint32_t> owner(DeviceCount(), kNoValue);
+    std::vector<std::uint32_t> owner(DeviceCount(), kNobody);
     for (std::uint32_t r = 0; r < demands.size(); ++r) {
       for (std::uint64_t i = 0; i < demands[r].count; ++i) {
         std::vector<unsigned char> visited(demands.size());
@@ -325,7 +305,7 @@ class OutlookBuilder {
     for (std::uint32_t d = 0; d < DeviceCount(); ++d) {
       if (!devices[d]) continue;
       if (Shareable(d)) return true;
-      if (owner[d] != kNoValue) continue;
+      if (owner[d] != kNobody) continue;
       owner[d] = request;
       return true;
     }
@@ -346,9 +326,11 @@ class OutlookBuilder {
 
   // Devices are twins when no option, constraint or counter can tell them apart.
   void FindTwins() {
-    std::vector<Values> values;
+    std::vector<AttributeValues> values;
     for (const PlannedClaim& claim : problem_.plan.claims) {
-      for (const PlannedConstraint& constraint : claim.constraints) values.push_back(ValuesOf(constraint));
+      for (const PlannedConstraint& constraint : claim.constraints) {
+        values.emplace_back(constraint, problem_.pools.devices);
+      }
     }
     std::map<std::string, std::uint32_t> last;
     for (std::uint32_t device = 0; device < DeviceCount(); ++device) {
@@ -360,7 +342,10 @@ class OutlookBuilder {
         key += out_.allowed_[number][device] ? '1' : '0';
         key += std::ranges::binary_search(everything, device) ? '1' : '0';
       }
-      for (const Values& of_constraint : values) format_to(std::back_inserter(key), ",{}", of_constraint.of[device]);
+      for (const AttributeValues& of_constraint : values) {
+        key += '/';
+        for (const std::uint32_t v : of_constraint.Of(device)) format_to(std::back_inserter(key), ",{}", v);
+      }
       const auto takes = problem_.pools.TakesOf(candidate);
       if (!takes.empty()) format_to(std::back_inserter(key), ";{}", candidate.pool);
       for (const CounterTake& take : takes) {

@@ -164,22 +164,22 @@ std::optional<BuiltPool> BuildPool(Slices relevant, const Inventory& inventory, 
   const api::ResourceSlice& first = draft.relevant.front()->object;
   BuiltPool built{.pool = {.driver = first.driver, .name = first.pool_name}};
   if (std::cmp_not_equal(draft.relevant.size(), WantedSlices(draft))) {
-    auto whole = WholePool(inventory, first, rules);
-    if (!whole) return std::nullopt;
-    if (std::cmp_not_equal(whole->size(), WantedSlices(draft)) && !rules.uses_incomplete_pools) {
+    auto here = rules.uses_incomplete_pools ? draft.relevant : WholePool(inventory, first, rules);
+    if (!here) return std::nullopt;
+    if (std::cmp_not_equal(here->size(), WantedSlices(draft))) {
       built.pool.state = PoolState::kIncomplete;
-      built.pool.reason = Format("{} of {} slices of generation {} are here", whole->size(), WantedSlices(draft),
-                                 first.pool_generation);
-      return built;
+      built.pool.reason =
+          Format("{} of {} slices of generation {} are here", here->size(), WantedSlices(draft), first.pool_generation);
+      if (!rules.uses_incomplete_pools) return built;
     }
-    draft.elsewhere = *std::move(whole);
+    draft.elsewhere = *std::move(here);
   }
   Sort(draft, rules);
   CounterIndex index;
   const bool names_are_unique = inventory.NamesAreUnique(first.driver, first.pool_name);
-  built.pool.reason = Fault(draft, names_are_unique, rules, built.pool, index);
-  if (!built.pool.reason.empty()) {
+  if (std::string fault = Fault(draft, names_are_unique, rules, built.pool, index); !fault.empty()) {
     built.pool.state = PoolState::kInvalid;
+    built.pool.reason = std::move(fault);
     return built;
   }
   built.last = HasBindingConditions(draft);

@@ -37,7 +37,7 @@ struct Pool {
   std::string_view driver, name;
   PoolState state = PoolState::kUsable;
   std::string reason;              // Why it is not usable.
-  std::uint32_t first_device = 0;  // Its devices in PoolSet::devices; none unless it is usable.
+  std::uint32_t first_device = 0;  // Its devices in PoolSet::devices; none when it may not be used.
   std::uint32_t device_count = 0;
   std::vector<PoolCounter> counters;
 };

@@ -24,6 +24,12 @@ Search::Search(const Problem& problem, const SearchLimits& limits)
     for (const PlannedRequest& request : claim.requests) selected_.back().push_back(request.first_option);
   }
   for (const Pool& pool : problem.pools.pools) overdrawn_.push_back(IsOverdrawn(pool));
+  if (problem.rules.invalid_pool_is_fatal) barrier_ = FirstInvalidPool();
+}
+
+const Pool* Search::FirstInvalidPool() const {
+  const auto found = std::ranges::find(problem_.pools.pools, PoolState::kInvalid, &Pool::state);
+  return found == problem_.pools.pools.end() ? nullptr : &*found;
 }
 
 Result<bool> Search::Run() {
@@ -35,6 +41,11 @@ Result<bool> Search::Run() {
 Search::End Search::Fail(Error error) {
   error_ = std::move(error);
   return End::kFailed;
+}
+
+Search::End Search::FailAt(const Pool& invalid) {
+  return Fail(Error(ErrorKind::kPermanentConfig, "ClaimNotAllocatable",
+                    Format("pool {} is invalid: {}", invalid.name, invalid.reason)));
 }
 
 Search::Try Search::Refuse(Error error) {
@@ -98,7 +109,8 @@ Search::End Search::PlaceFixed(std::uint32_t number, std::uint64_t placed) {
 
 Search::End Search::Walk(std::uint32_t number, std::uint64_t placed, std::uint32_t start) {
   const auto devices = static_cast<std::uint32_t>(problem_.pools.devices.size());
-  for (std::uint32_t device = start; device < devices; ++device) {
+  const std::uint32_t end_of_walk = barrier_ == nullptr ? devices : barrier_->first_device;
+  for (std::uint32_t device = start; device < end_of_walk; ++device) {
     if (outlook_) {
       if (CutOff(number, placed, device)) return End::kDead;
       if (!outlook_->Allows(number, device) || TriedATwin(device, start)) continue;
@@ -111,6 +123,7 @@ Search::End Search::Walk(std::uint32_t number, std::uint64_t placed, std::uint32
     GiveBack();
     if (end != End::kDead) return end;
   }
+  if (barrier_ != nullptr) return FailAt(*barrier_);
   AfterDeadEnd();
   return End::kDead;
 }

@@ -80,11 +80,13 @@ class Search {
   ConstraintState& StateOf(const Option& option, std::size_t index);
   void Record(std::uint32_t number, std::uint32_t device, bool counters);
 
+  const Pool* FirstInvalidPool() const;
   bool CutOff(std::uint32_t number, std::uint64_t placed, std::uint32_t start) const;
   bool TriedATwin(std::uint32_t device, std::uint32_t start) const;
   bool Step();
   void AfterDeadEnd();
   End Fail(Error error);
+  End FailAt(const Pool& invalid);
   Try Refuse(Error error);
 
   const Problem& problem_;
@@ -96,6 +98,7 @@ class Search {
   std::vector<std::vector<Quantity>> consumed_;  // By pool and counter; empty until the pool is drawn from.
   std::vector<ConstraintState> constraints_;     // Of all claims.
   std::vector<bool> overdrawn_;                  // By pool.
+  const Pool* barrier_ = nullptr;                // Where Rules::invalid_pool_is_fatal: the first that is.
   std::vector<std::pair<std::uint32_t, bool>>
       undo_;  // By choice, over all claims: its claim, and whether it drew counters.
   std::optional<Outlook> outlook_;

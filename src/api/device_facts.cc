@@ -31,9 +31,7 @@ cel::DeviceFacts FactsOf(const Device& device, std::string_view driver) {
           } else if constexpr (std::is_same_v<Type, std::vector<Version>>) {
             AddVersions(facts, attribute.first, value);
           } else {
-            // Built in place: this is done for every device of a cluster.
-            const auto [domain, id] = cel::SplitName(attribute.first, facts);
-            facts.attributes.emplace_back(std::string(domain), std::string(id), value);
+            cel::AddAttribute(facts, attribute.first, value);
           }
         },
         attribute.second);

@@ -74,7 +74,6 @@ Tail CutTail(std::string_view text) {
 // At most three parts: the third keeps its dots, because pre-release and build may have some.
 std::vector<std::string_view> SplitVersion(std::string_view text) {
   std::vector<std::string_view> parts;
-  parts.reserve(3);
   for (auto cut = Cut(text, "."); cut && parts.size() < 2; cut = Cut(text, ".")) {
     parts.push_back(cut->first);
     text = cut->second;

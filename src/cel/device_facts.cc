@@ -12,11 +12,6 @@ FactName SplitName(std::string_view name, const DeviceFacts& device) {
   return {name.substr(0, slash), name.substr(slash + 1)};
 }
 
-void AddAttribute(DeviceFacts& device, std::string_view name, AttributeValue value) {
-  const auto [domain, id] = SplitName(name, device);
-  device.attributes.emplace_back(std::string(domain), std::string(id), std::move(value));
-}
-
 void AddCapacity(DeviceFacts& device, std::string_view name, Quantity value) {
   const auto [domain, id] = SplitName(name, device);
   device.capacity.emplace_back(std::string(domain), std::string(id), std::move(value));
@@ -24,11 +19,7 @@ void AddCapacity(DeviceFacts& device, std::string_view name, Quantity value) {
 
 void AddVersion(DeviceFacts& device, std::string_view name, std::string_view text) {
   auto version = Semver::Parse(text);
-  if (version) {
-    const auto [domain, id] = SplitName(name, device);
-    device.attributes.emplace_back(std::string(domain), std::string(id), *std::move(version));
-    return;
-  }
+  if (version) return AddAttribute(device, name, *std::move(version));
   device.fault = Format("attribute {}: parse semantic version: {}", name, version.error().message());
 }
 

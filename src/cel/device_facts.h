@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -44,8 +45,13 @@ struct FactName {
 };
 FactName SplitName(std::string_view name, const DeviceFacts& device);
 
-// Files it under its domain.
-void AddAttribute(DeviceFacts& device, std::string_view name, AttributeValue value);
+// Files it under its domain. The value, of one of AttributeValue's types, is built in place: this is done for every
+// device of a cluster.
+template <class Value>
+void AddAttribute(DeviceFacts& device, std::string_view name, Value&& value) {
+  const auto [domain, id] = SplitName(name, device);
+  device.attributes.emplace_back(std::string(domain), std::string(id), std::forward<Value>(value));
+}
 void AddCapacity(DeviceFacts& device, std::string_view name, Quantity value);
 // A `version` attribute as the API has it. Text that is no version becomes the device's fault.
 void AddVersion(DeviceFacts& device, std::string_view name, std::string_view text);

@@ -44,6 +44,9 @@ bool IsAnswer(Type type, const Environment& environment) {
 std::string WhyNotBool(const Value& value) {
   if (value.Is(Kind::kSemver)) return "type conversion error from 'Semver' to 'bool'";
   if (value.Is(Kind::kInt)) return "unsupported type conversion from 'int' to bool";
+  if (value.Is(Kind::kList) || value.Is(Kind::kMap)) {
+    return Format("type conversion error from {} to 'bool'", TypeName(value));
+  }
   return Format("unsupported native conversion from {} to 'bool'", TypeName(value));
 }
 

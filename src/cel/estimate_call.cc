@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cel/cost.h"
+#include "cel/library.h"
 #include "cel/substitution.h"
 
 namespace tessera::cel {
@@ -41,6 +42,14 @@ CallEstimate EstimateElements(Parts parts) {
   return {CappedProduct(target.Size().max, each), {}};
 }
 
+// As if it were a list, whatever it is: one step for each element. 1.36 reckons with the longest list that it takes, and
+// charges one step, which tells its overload.
+CallEstimate EstimateIncludes(Parts parts, const Overload& overload) {
+  if (overload.cost == CostRule::kOne) return {kMaxIncludes, {}};
+  if (!parts[0].type->arguments.empty()) return EstimateElements(parts);
+  return {parts[0].Size().max, {}};
+}
+
 CallEstimate EstimateReplace(Parts parts) {
   const SizeRange text = parts[0].Size();
   const SizeRange old = parts[1].Size();
@@ -74,7 +83,8 @@ CallEstimate EstimateSplit(Parts parts) {
 
 CallEstimate EstimateJoin(Parts parts) {
   const SizeRange list = parts[0].Size();
-  SizeRange size = list * SizeRange{};  // The elements' size is not known.
+  // The elements' size is not known. Of a device's list not even their type is, and then Kubernetes leaves them out.
+  SizeRange size = parts[0].type->arguments.empty() ? SizeRange{0, 0} : list * SizeRange{};
   if (parts.size() > 1) {
     const SizeRange separators{list.min == 0 ? 0 : list.min - 1, list.max == 0 ? 0 : list.max - 1};
     size = size + parts[1].Size() * separators;
@@ -162,6 +172,7 @@ constexpr Rule kRules[]{
     {"max", kElements},
     {"indexOf", kElements},
     {"lastIndexOf", kElements},
+    {"includes", EstimateIncludes},
     {"url", kSameSize},
     {"quantity", kRead},
     {"isQuantity", kRead},

@@ -36,6 +36,58 @@ Outcome Guarded(Machine& machine, StepId step) {
   return outcome;
 }
 
+// cel-go asks the type of the first operand whether it has the operator at all, unless it has methods of its own. Only
+// then it looks at the other one.
+bool KnowsOperator(const Value& operand, Code code) {
+  if (code == Code::kEqual || code == Code::kNotEqual || code == Code::kIn) return true;
+  const bool orders =
+      code == Code::kLess || code == Code::kLessOrEqual || code == Code::kGreater || code == Code::kGreaterOrEqual;
+  switch (operand.kind()) {
+    case Kind::kString:
+    case Kind::kTimestamp:
+    case Kind::kDuration:
+    case Kind::kInt:
+      return true;
+    case Kind::kUint:
+      return code != Code::kNegate;
+    case Kind::kDouble:
+      return code != Code::kModulo;
+    case Kind::kBool:
+      return orders || code == Code::kNegate;
+    case Kind::kBytes:
+      return orders || code == Code::kAdd;
+    case Kind::kList:
+      return code == Code::kAdd;
+    default:
+      return false;
+  }
+}
+
+Value WithoutOperator(Code code) {
+  switch (code) {
+    case Code::kAdd:
+      return Value::Error("no such overload: _+_");
+    case Code::kSubtract:
+      return Value::Error("no such overload: _-_");
+    case Code::kMultiply:
+      return Value::Error("no such overload: _*_");
+    case Code::kDivide:
+      return Value::Error("no such overload: _/_");
+    case Code::kModulo:
+      return Value::Error("no such overload: _%_");
+    case Code::kNegate:
+      return Value::Error("no such overload: -_");
+    case Code::kLess:
+      return Value::Error("no such overload: _<_");
+    case Code::kLessOrEqual:
+      return Value::Error("no such overload: _<=_");
+    case Code::kGreater:
+      return Value::Error("no such overload: _>_");
+    default:
+      return Value::Error("no such overload: _>=_");
+  }
+}
+
 }  // namespace
 
 Value Machine::Run(StepId id) {
@@ -173,7 +225,7 @@ Value Machine::RunUnary(const Step& step) {
     case Code::kHas:
       return Has(context_, operand, program_.constants[step.data]);
     case Code::kNegate:
-      return Negate(operand);
+      return KnowsOperator(operand, step.code) ? Negate(operand) : WithoutOperator(step.code);
     default:
       return operand.Is(Kind::kBool) ? Value::Bool(!operand.AsBool()) : Value::Error(kNoSuchOverload);
   }
@@ -201,6 +253,7 @@ Value Machine::RunBinary(const Step& step) {
   const bool is_free = step.code == Code::kIn && step.data == 1;
   if (!Charge(is_free ? 0 : BinaryCost(step, a, b))) return Stopped();
   if (a.IsError() || b.IsError()) return a.IsError() ? a : b;
+  if (!KnowsOperator(a, step.code)) return WithoutOperator(step.code);
   switch (step.code) {
     case Code::kEqual: {
       const Equality equality = Equal(context_.arena, a, b);

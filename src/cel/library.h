@@ -1,6 +1,7 @@
 // cel/library.h: the functions by library. environment.cc says which of them a release of Kubernetes has.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 #include "cel/function.h"
@@ -17,6 +18,7 @@ std::span<const OverloadSpec> StringFunctions();  // cel-go's strings, version 2
 std::span<const OverloadSpec> RegexFunctions();   // find, findAll
 std::span<const OverloadSpec> ListFunctions();    // Kubernetes' lists: sum, min, indexOf …
 std::span<const OverloadSpec> ListExtension();    // cel-go's lists, version 3: slice, sort, flatten …
+inline constexpr std::size_t kMaxIncludes = 48;   // Values of the longest list that IncludesUpTo48() takes.
 std::span<const OverloadSpec> IncludesUpTo48();   // Kubernetes 1.36
 std::span<const OverloadSpec> Includes();         // Kubernetes 1.37
 std::span<const OverloadSpec> SetFunctions();

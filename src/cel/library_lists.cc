@@ -12,7 +12,6 @@ namespace {
 
 using Arguments = std::span<const Value>;
 
-constexpr std::size_t kMaxIncludes = 48;
 constexpr int kMaxFlattenDepth = 250;  // Deeper than any value an expression can make.
 
 bool Same(Context& context, const Value& a, const Value& b) { return Equal(context.arena, a, b) == Equality::kEqual; }

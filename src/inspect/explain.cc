@@ -134,10 +134,7 @@ void AddReasons(const Situation& situation, const Answer& answer, cel::SelectorC
 }
 
 cel::SelectorCache SelectorsFor(const alloc::Rules& rules) {
-  return cel::SelectorCache(cel::Environment{.release = rules.release,
-                                             .use = cel::Use::kStoredExpression,
-                                             .consumable_capacity_gate = rules.gates.consumable_capacity},
-                            1024);
+  return cel::SelectorCache(alloc::SelectorsUnder(rules), 1024);
 }
 
 void AddHints(const manifests::Objects& objects, Explanation& out) {

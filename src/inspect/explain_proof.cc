@@ -20,8 +20,8 @@ constexpr std::array<ComparedRelease, 2> kCompared{
      {.minor = 37, .patch = 1, .before = ""}}};
 
 // Gates that change an allocation in ways that the rules do not follow.
-constexpr std::array<std::string_view, 4> kUnfollowedGates{"DRAListTypeAttributes", "DRADerivedAttributes",
-                                                           "DRACompatibilityGroups", "DRAOptionalNodeOperations"};
+constexpr std::array<std::string_view, 3> kUnfollowedGates{"DRADerivedAttributes", "DRACompatibilityGroups",
+                                                           "DRAOptionalNodeOperations"};
 
 struct Version {
   int minor = 0;

@@ -53,6 +53,31 @@ TEST(Explain, NeedsNeitherFilesNorACluster) {
   EXPECT_TRUE(Explain(objects, target, {.version = "1.37"})->fits);
 }
 
+using Numbers = std::vector<std::int64_t>;
+
+// Two GPUs for a claim that wants both at one NUMA node, of which each has a list.
+Explanation ExplainNumaLists(const Numbers& first, const Numbers& second, bool gate) {
+  manifests::Objects objects;
+  objects.claims = {ClaimFor("mine", 2)};
+  objects.claims[0].spec.constraints.push_back({.match_attribute = "gpu.nvidia.com/numaNodes"});
+  api::ResourceSlice slice = SliceOf({"gpu-0", "gpu-1"});
+  slice.devices[0].attributes["numaNodes"] = first;
+  slice.devices[1].attributes["numaNodes"] = second;
+  objects.slices.push_back({.object = std::move(slice)});
+  for (const api::DeviceClass& one : manifests::BuiltinClasses()) objects.classes.push_back({.object = one});
+  const ClusterFacts cluster{.version = "v1.37.1",
+                             .gates = std::map<std::string, bool>{{"DRAListTypeAttributes", gate}}};
+  return Explain(objects, {.namespace_name = "local", .name = "mine"}, cluster).value();
+}
+
+TEST(Explain, FollowsTheGateForListAttributes) {
+  EXPECT_TRUE(ExplainNumaLists({0, 1}, {1}, true).fits);
+  EXPECT_FALSE(ExplainNumaLists({0, 1}, {1}, false).fits);
+  const Explanation apart = ExplainNumaLists({0, 2}, {1}, true);
+  EXPECT_FALSE(apart.fits);
+  EXPECT_THAT(ToText(apart), HasSubstr("2 devices must have a value in common; usable devices have [0, 2] ×1, [1] ×1"));
+}
+
 TEST(ExplainView, ManyMisspellingsLeaveRoomForNodesAndChanges) {
   Explanation explanation{.stopped_by = "stopped"};
   for (int i = 0; i < 30; ++i) {

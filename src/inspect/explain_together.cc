@@ -40,8 +40,10 @@ struct Printer {
   std::string operator()(const std::string& value) const { return value; }
   std::string operator()(const api::Version& value) const { return value.text; }
   template <class T>
-  std::string operator()(const std::vector<T>&) const {
-    return "a list";
+  std::string operator()(const std::vector<T>& values) const {
+    std::vector<std::string> texts;
+    for (const T& value : values) texts.push_back((*this)(value));
+    return Format("[{}]", Join(texts, ", "));
   }
 };
 
@@ -84,7 +86,12 @@ bool Covers(const api::Constraint& constraint, const alloc::RequestVerdict& requ
   });
 }
 
-Conflict DescribeConstraint(const api::Constraint& constraint, const Requests& covered) {
+std::string_view WantedValues(bool match, const alloc::Rules& rules) {
+  if (rules.constraints_compare_sets) return match ? "a value in common" : "no value in common";
+  return match ? "one value" : "different values";
+}
+
+Conflict DescribeConstraint(const api::Constraint& constraint, const Requests& covered, const alloc::Rules& rules) {
   std::int64_t wanted = 0;
   for (const alloc::RequestVerdict* request : covered) {
     if (!request->request.contains('/')) wanted += request->asked->count;
@@ -93,7 +100,7 @@ Conflict DescribeConstraint(const api::Constraint& constraint, const Requests& c
   const std::string& attribute = match ? *constraint.match_attribute : *constraint.distinct_attribute;
   const std::string many = wanted > 0 ? Format("{} devices", wanted) : "all devices";
   const std::string rule = Format("{} {}: {} must have {}", match ? "matchAttribute" : "distinctAttribute", attribute,
-                                  many, match ? "one value" : "different values");
+                                  many, WantedValues(match, rules));
   const Conflict values = Values(covered, attribute);
   return {.text = Format("{}; usable devices have {}", rule, values.text),
           .likeness = Format("{}; {}", rule, values.likeness)};
@@ -107,7 +114,7 @@ void AddConstraints(const Situation& situation, const alloc::Explanation& explan
       for (const alloc::RequestVerdict& request : explanation.requests) {
         if (request.claim == claim.ref && Covers(constraint, request)) covered.push_back(&request);
       }
-      lines.push_back(DescribeConstraint(constraint, covered));
+      lines.push_back(DescribeConstraint(constraint, covered, situation.rules));
     }
   }
 }

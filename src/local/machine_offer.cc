@@ -49,7 +49,7 @@ Result<std::variant<std::vector<api::Allocation>, Refusal>> MachineOffer::Alloca
     }
   }
   const alloc::Inventory inventory(slices_);
-  cel::SelectorCache selectors({.release = rules.release});
+  cel::SelectorCache selectors(alloc::SelectorsUnder(rules));
   const alloc::Allocator allocator(inventory, allocated, classes, selectors, rules);
   const alloc::Node node{.name = node_name_, .labels = {{"kubernetes.io/hostname", node_name_}}};
   auto outcome = allocator.Allocate(node, claims);

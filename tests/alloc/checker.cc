@@ -159,7 +159,7 @@ class Checker {
     std::vector<api::Selector> selectors = problem_.classes.at(request.device_class).selectors;
     selectors.insert(selectors.end(), request.selectors.begin(), request.selectors.end());
     for (const api::Selector& selector : selectors) {
-      const auto compiled = SelectorsOf(rules_.release).Get(*selector.cel);
+      const auto compiled = SelectorsOf(rules_).Get(*selector.cel);
       if (!compiled->Matches(api::FactsOf(device, driver)).value_or(false)) return selector.cel;
     }
     return std::nullopt;

@@ -31,7 +31,7 @@ TEST(Explanation, NamesTheFirstObstacleOfEachDevice) {
   const alloc::Inventory inventory(problem.slices);
   alloc::AllocatedState allocated(rules.gates);
   allocated.Add({.request = "r", .driver = "d", .pool = "p", .device = "held"});
-  const alloc::Allocator allocator(inventory, allocated, problem.classes, SelectorsOf(rules.release), rules);
+  const alloc::Allocator allocator(inventory, allocated, problem.classes, SelectorsOf(rules), rules);
   const auto explanation = allocator.Explain(problem.node, problem.claims);
 
   ASSERT_TRUE(explanation.has_value()) << explanation.error().Text();
@@ -56,7 +56,7 @@ TEST(Explanation, SaysWhyAPoolIsNotUsed) {
   const alloc::Rules rules = alloc::RulesFor(cel::Release::k1_37);
   const alloc::Inventory inventory(problem.slices);
   const alloc::AllocatedState allocated(rules.gates);
-  const alloc::Allocator allocator(inventory, allocated, problem.classes, SelectorsOf(rules.release), rules);
+  const alloc::Allocator allocator(inventory, allocated, problem.classes, SelectorsOf(rules), rules);
   const auto explanation = allocator.Explain(problem.node, {});
   ASSERT_TRUE(explanation.has_value()) << explanation.error().Text();
   ASSERT_EQ(explanation->pools.size(), 1U);

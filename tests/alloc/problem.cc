@@ -133,9 +133,10 @@ cel::Release ReleaseOf(std::string_view name) {
   Abort(Format("there is no release {}", name));
 }
 
-cel::SelectorCache& SelectorsOf(cel::Release release) {
-  static std::map<cel::Release, cel::SelectorCache> caches;
-  return caches.try_emplace(release, cel::Environment{.release = release}).first->second;
+cel::SelectorCache& SelectorsOf(const alloc::Rules& rules) {
+  static std::map<std::pair<cel::Release, bool>, cel::SelectorCache> caches;
+  return caches.try_emplace({rules.release, rules.gates.list_type_attributes}, alloc::SelectorsUnder(rules))
+      .first->second;
 }
 
 alloc::Rules RulesOf(const AllocationProblem& problem, cel::Release release) {
@@ -153,7 +154,7 @@ Result<alloc::Outcome> Solve(const AllocationProblem& problem, const alloc::Rule
   const alloc::Inventory inventory(problem.slices);
   alloc::AllocatedState allocated(rules.gates);
   for (const api::AllocationResult& result : problem.allocated) allocated.Add(result);
-  const alloc::Allocator allocator(inventory, allocated, problem.classes, SelectorsOf(rules.release), rules,
+  const alloc::Allocator allocator(inventory, allocated, problem.classes, SelectorsOf(rules), rules,
                                    [] { return std::string("11111111-2222-4333-8444-555555555555"); });
   return allocator.Allocate(problem.node, problem.claims, limits);
 }

@@ -28,7 +28,7 @@ Result<AllocationProblem> DecodeProblem(const json::Value& value);
 cel::Release ReleaseOf(std::string_view name);
 
 // Compiled once for all problems of a test.
-cel::SelectorCache& SelectorsOf(cel::Release release);
+cel::SelectorCache& SelectorsOf(const alloc::Rules& rules);
 
 // The release's rules, with the problem's gates.
 alloc::Rules RulesOf(const AllocationProblem& problem, cel::Release release);

@@ -2,7 +2,7 @@
 //
 //   tessera-alloc-problems problems KIND FIRST COUNT   one problem a line, by seed; generator.h names the kinds
 //   tessera-alloc-problems answers RELEASE < problems  one answer a line, "short TAB details"
-//   tessera-alloc-problems cases FILE                  "releases TAB case TAB wanted TAB problem" a line, by hand
+//   tessera-alloc-problems cases FILE                  "releases TAB case TAB wanted TAB details TAB problem" a line
 #include <algorithm>
 #include <iostream>
 #include <iterator>
@@ -52,8 +52,8 @@ int PrintCases(const std::string& file) {
   for (const AllocationCase& one : *cases) {
     const std::string steps = one.steps ? Format(" @{}", *one.steps) : "";
     std::cout << Join(one.releases, ",") << '\t' << one.name << '\t'
-              << (one.error.empty() ? one.want + steps : OneLine(one.error)) << '\t' << json::PrintJson(one.problem)
-              << '\n';
+              << (one.error.empty() ? one.want + steps : OneLine(one.error)) << '\t' << one.details.value_or("") << '\t'
+              << json::PrintJson(one.problem) << '\n';
   }
   return 0;
 }

@@ -31,7 +31,7 @@ std::vector<std::string> AnswersOfThreeNodes(const api::DeviceRequest& request) 
     allocated.Add(held);
   }
   const alloc::Classes classes{{"any", {.name = "any"}}};
-  const alloc::Allocator allocator(inventory, allocated, classes, SelectorsOf(rules.release), rules);
+  const alloc::Allocator allocator(inventory, allocated, classes, SelectorsOf(rules), rules);
   const std::vector<alloc::Claim> claims{
       {.ref = {"default", "c", "u"}, .spec = {.requests = {{.name = "r", .exactly = request}}}}};
   const alloc::Question question = allocator.Prepare(claims);
@@ -62,7 +62,7 @@ TEST(Question, LeavesNoTraceForTheNextNode) {
       const alloc::Inventory inventory(problem.slices);
       alloc::AllocatedState allocated(rules.gates);
       for (const api::AllocationResult& result : problem.allocated) allocated.Add(result);
-      const alloc::Allocator allocator(inventory, allocated, problem.classes, SelectorsOf(release), rules);
+      const alloc::Allocator allocator(inventory, allocated, problem.classes, SelectorsOf(rules), rules);
       const alloc::Question question = allocator.Prepare(problem.claims);
       const alloc::SearchLimits limits{.max_steps = 100'000};
       const std::string first = AnswerOf(allocator.Allocate(problem.node, question, limits));

@@ -1,9 +1,10 @@
-// What Kubernetes' own code answered to tests/testdata/cel/selectors.txt, recorded by tests/cel/oracle, and what we
-// answer.
+// What Kubernetes' own code answered to tests/testdata/cel/selectors.txt and list_selectors.txt, recorded by
+// tests/cel/oracle, and what we answer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -38,8 +39,8 @@ void Describe(F& f, Answer& a) {
 
 namespace {
 
-std::vector<Answer> Recorded(std::string_view release) {
-  const auto text = ReadFile(Format("{}/tests/testdata/cel/answers-{}.jsonl", TESSERA_SOURCE_DIR, release)).value();
+std::vector<Answer> Recorded(std::string_view file) {
+  const auto text = ReadFile(Format("{}/tests/testdata/cel/{}.jsonl", TESSERA_SOURCE_DIR, file)).value();
   std::vector<Answer> answers;
   for (const std::string_view line : Split(Trim(text), '\n')) {
     answers.push_back(json::Decode<Answer>(json::ParseJson(line).value()).value());
@@ -47,20 +48,23 @@ std::vector<Answer> Recorded(std::string_view release) {
   return answers;
 }
 
-Answer Ours(const std::string& expression, Release release) {
+Answer Ours(const std::string& expression, const Environment& stored_environment, const DeviceFacts& device) {
   Answer answer{.expression = expression};
-  const auto admitted = Compile(expression, {.release = release, .use = Use::kNewExpression, .cost_limit = UINT64_MAX});
+  Environment new_environment = stored_environment;
+  new_environment.use = Use::kNewExpression;
+  new_environment.cost_limit = UINT64_MAX;
+  const auto admitted = Compile(expression, new_environment);
   if (admitted) {
     answer.estimate = admitted->CostEstimate();
   } else {
     answer.new_error = admitted.error().message();
   }
-  const auto stored = Compile(expression, {.release = release});
+  const auto stored = Compile(expression, stored_environment);
   if (!stored) {
     answer.stored_error = stored.error().message();
     return answer;
   }
-  const auto evaluation = stored->Evaluate(TestGpu());
+  const auto evaluation = stored->Evaluate(device);
   if (evaluation.match) {
     answer.match = *evaluation.match;
   } else {
@@ -83,17 +87,15 @@ bool IsDifference(std::string_view expression) {
   return std::ranges::find(kDifferences, expression, &Difference::expression) != kDifferences.end();
 }
 
-void Compare(std::string_view name, Release release) {
-  SCOPED_TRACE(name);
-  int compared = 0;
-  for (const Answer& wanted : Recorded(name)) {
-    const Answer ours = Ours(wanted.expression, release);
+void Compare(std::string_view file, const Environment& environment, const DeviceFacts& device) {
+  SCOPED_TRACE(file);
+  for (const Answer& wanted : Recorded(file)) {
+    const Answer ours = Ours(wanted.expression, environment, device);
     SCOPED_TRACE(wanted.expression);
     if (IsDifference(wanted.expression)) {
       EXPECT_NE(ours, wanted) << "it agrees, and needs no exception";
       continue;
     }
-    ++compared;
     EXPECT_EQ(ours.new_error, wanted.new_error);
     EXPECT_EQ(ours.stored_error, wanted.stored_error);
     EXPECT_EQ(ours.match, wanted.match);
@@ -101,13 +103,30 @@ void Compare(std::string_view name, Release release) {
     EXPECT_EQ(ours.cost, wanted.cost);
     EXPECT_EQ(ours.estimate, wanted.estimate);
   }
-  EXPECT_GT(compared, 390);
 }
 
-TEST(KubernetesAnswers, Of137AreOurs) { Compare("1.37", Release::k1_37); }
-TEST(KubernetesAnswers, Of136AreOurs) { Compare("1.36", Release::k1_36); }
-TEST(KubernetesAnswers, Of135AreOurs) { Compare("1.35", Release::k1_35); }
-TEST(KubernetesAnswers, Of134AreOurs) { Compare("1.34", Release::k1_34); }
+TEST(KubernetesAnswers, Of137AreOurs) { Compare("answers-1.37", {.release = Release::k1_37}, TestGpu()); }
+TEST(KubernetesAnswers, Of136AreOurs) { Compare("answers-1.36", {.release = Release::k1_36}, TestGpu()); }
+TEST(KubernetesAnswers, Of135AreOurs) { Compare("answers-1.35", {.release = Release::k1_35}, TestGpu()); }
+TEST(KubernetesAnswers, Of134AreOurs) { Compare("answers-1.34", {.release = Release::k1_34}, TestGpu()); }
+
+TEST(KubernetesAnswers, AboutListsAreOurs) {
+  Compare("list-answers-1.37", {.release = Release::k1_37, .list_type_attributes_gate = true}, TestNicWithLists());
+  Compare("list-answers-1.36", {.release = Release::k1_36, .list_type_attributes_gate = true}, TestNicWithLists());
+}
+
+TEST(KubernetesAnswers, AreThereForEveryExpression) {
+  for (const auto& [list, answers, releases] :
+       {std::tuple("selectors", "answers", std::vector{"1.34", "1.35", "1.36", "1.37"}),
+        std::tuple("list_selectors", "list-answers", std::vector{"1.36", "1.37"})}) {
+    const auto text = ReadFile(Format("{}/tests/testdata/cel/{}.txt", TESSERA_SOURCE_DIR, list)).value();
+    const auto expressions = std::ranges::count_if(
+        Split(text, '\n'), [](std::string_view line) { return !Trim(line).empty() && !line.starts_with('#'); });
+    for (const std::string_view release : releases) {
+      EXPECT_EQ(std::ssize(Recorded(Format("{}-{}", answers, release))), expressions) << list << " " << release;
+    }
+  }
+}
 
 }  // namespace
 }  // namespace tessera::cel

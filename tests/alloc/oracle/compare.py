@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from lists import LISTS_GATE, with_lists
 from shrink import Json, shrink
 
 KINDS = ("small", "machine")  # tests/alloc/generator.h
@@ -82,14 +83,17 @@ def same(ours: str, theirs: str) -> bool:
 
 def compare(sides: Sides, releases: Sequence[str], seeds: Seeds) -> bool:
     """Whether all answers are the same. Prints what was asked and, small, where they are not."""
-    named = [(f"{kind} problem {seeds.first + i}", _with_gates(text, seeds.gates))
+    named = [(f"{kind} problem {seeds.first + i}", _with_gates(text, seeds.gates, seeds.first + i))
              for kind in seeds.kinds
              for i, text in enumerate(sides.problems(kind, seeds.first, seeds.count))]  # fmt: skip
     return all([_compare_release(sides, release, named) for release in releases])
 
 
-def _with_gates(text: str, gates: dict[str, bool]) -> str:
-    return json.dumps(json.loads(text) | {"gates": gates}) if gates else text
+def _with_gates(text: str, gates: dict[str, bool], seed: int) -> str:
+    if not gates:
+        return text
+    problem = json.loads(text) | {"gates": gates}
+    return json.dumps(with_lists(problem, seed) if gates.get(LISTS_GATE) else problem)
 
 
 def _compare_release(sides: Sides, release: str, named: list[tuple[str, str]]) -> bool:

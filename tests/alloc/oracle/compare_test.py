@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from compare import KINDS, OurProgram, Seeds, compare
+from lists import LISTS_GATE, with_lists
 from shrink import shrink
 
 PROGRAM = Path(sys.argv.pop())
@@ -82,6 +83,14 @@ class Compare(unittest.TestCase):
         equal, printed = run(Agreeing(), Seeds(["small"], 0, 50, {"DRAPrioritizedList": False}))
         self.assertTrue(equal)
         self.assertNotEqual(printed, usual)  # Problems with alternatives end in an error.
+
+    def test_with_their_gate_some_attributes_are_lists(self) -> None:
+        asked = [json.loads(text) for text in Agreeing().problems("small", 0, 20)]
+        listed = [with_lists(json.loads(json.dumps(each)), seed) for seed, each in enumerate(asked)]
+        self.assertNotIn('"ints"', json.dumps(asked))
+        self.assertIn('"ints"', json.dumps(listed))
+        self.assertIn('"strings"', json.dumps(listed))
+        self.assertTrue(run(Agreeing(), Seeds(["small"], 0, 20, {LISTS_GATE: True}))[0])
 
     def test_more_than_one_percent_without_an_answer_fails(self) -> None:
         self.assertTrue(run(Impatient(late=2), Seeds(KINDS, 0, 100))[0])

@@ -141,11 +141,6 @@ func steps(allocator structured.Allocator) int64 {
 	return reflect.ValueOf(allocator).MethodByName("GetStats").Call(nil)[0].FieldByName("NumAllocateOneInvocations").Int()
 }
 
-// What the scheduler has on by default.
-var features = structured.Features{AdminAccess: true, PrioritizedList: true, PartitionableDevices: true,
-	DeviceTaints: true, DeviceBindingAndStatus: true, ConsumableCapacity: true}
-var celFeatures = dracel.Features{EnableConsumableCapacity: true}
-
 // With the problem's gates. By name, because not every release has every field.
 func featuresOf(problem Problem) structured.Features {
 	changed := features
@@ -154,9 +149,26 @@ func featuresOf(problem Problem) structured.Features {
 		if field == "DeviceBindingConditions" {
 			field = "DeviceBindingAndStatus"
 		}
-		reflect.ValueOf(&changed).Elem().FieldByName(field).SetBool(on)
+		if field != "ListTypeAttributes" || listsInConstraints {
+			set(&changed, field, on)
+		}
 	}
 	return changed
+}
+
+func celFeaturesOf(problem Problem) dracel.Features {
+	changed := celFeatures
+	for gate, field := range map[string]string{"DRAConsumableCapacity": "EnableConsumableCapacity",
+		"DRAListTypeAttributes": "EnableListTypeAttributes"} {
+		if on, given := problem.Gates[gate]; given {
+			set(&changed, field, on)
+		}
+	}
+	return changed
+}
+
+func set(features any, field string, on bool) {
+	reflect.ValueOf(features).Elem().FieldByName(field).SetBool(on)
 }
 
 func newAllocator(ctx context.Context, problem Problem) (structured.Allocator, error) {
@@ -164,11 +176,7 @@ func newAllocator(ctx context.Context, problem Problem) (structured.Allocator, e
 	for i := range problem.Classes {
 		byName[problem.Classes[i].Name] = &problem.Classes[i]
 	}
-	changed := celFeatures
-	if on, given := problem.Gates["DRAConsumableCapacity"]; given {
-		changed.EnableConsumableCapacity = on
-	}
-	cache := dracel.NewCache(10, changed)
+	cache := dracel.NewCache(10, celFeaturesOf(problem))
 	return structured.NewAllocator(ctx, featuresOf(problem), allocatedState(problem.Allocated), byName, problem.Slices, cache)
 }
 
@@ -185,7 +193,7 @@ func answer(problem Problem) (string, string) {
 	switch {
 	case ctx.Err() != nil:
 		return "T", ""
-	case errors.Is(err, structured.ErrFailedAllocationOnNode):
+	case err != nil && failedOnNode(err):
 		return "!" + steps, err.Error()
 	case err != nil:
 		return "E " + short(err.Error()), err.Error()

@@ -10,9 +10,10 @@ Json = dict[str, Any]
 
 # What every such object has, or what an API server fills in: without it the problem would be another one.
 NEEDED = {
-    "allocationMode", "cel", "classes", "count", "counterSet", "device", "deviceClassName", "driver", "effect",
-    "expression", "generation", "key", "metadata", "name", "namespace", "node", "opaque", "operator", "parameters", "pool",
-    "request", "resourceSliceCount", "spec", "uid", "value", "values",
+    "allocationMode", "bool", "bools", "cel", "classes", "count", "counterSet", "device", "deviceClassName", "driver",
+    "effect", "expression", "generation", "int", "ints", "key", "metadata", "name", "namespace", "node", "opaque",
+    "operator", "parameters", "pool", "request", "resourceSliceCount", "spec", "string", "strings", "uid", "value",
+    "values", "version", "versions",
 }  # fmt: skip
 
 

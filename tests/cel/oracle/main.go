@@ -2,17 +2,20 @@
 //
 //	go mod init oracle && go get k8s.io/dynamic-resource-allocation@v0.37.1 && go mod tidy
 //	go run . < ../../testdata/cel/selectors.txt > ../../testdata/cel/answers-1.37.jsonl
+//	go run . -lists < ../../testdata/cel/list_selectors.txt > ../../testdata/cel/list-answers-1.37.jsonl
 //
-// Input: one expression a line; empty lines and lines that begin with # are skipped. The device is the one of
-// tests/cel/kubernetes_answers_test.cc.
+// Input: one expression a line; empty lines and lines that begin with # are skipped. With -lists (1.36 and later) the gate
+// DRAListTypeAttributes is on, and the device has lists. The devices are those of src/cel/test_device.h.
 package main
 
 import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -57,9 +60,35 @@ func device() dracel.Device {
 	}
 }
 
-func ask(expression string) Answer {
+// As JSON, because older releases have no fields for lists.
+func deviceWithLists() dracel.Device {
+	nic := dracel.Device{Driver: "nic.example.com", AllowMultipleAllocations: ptr.To(true)}
+	if err := json.Unmarshal([]byte(`{
+		"kind": {"string": "nic"},
+		"port": {"int": 2},
+		"fabrics": {"strings": ["blue", "green"]},
+		"lanes": {"ints": [0, 1, 4]},
+		"duplex": {"bools": [true, false]},
+		"protocols": {"versions": ["1.2.0", "2.0.0"]},
+		"resource.kubernetes.io/numaNode": {"ints": [3]}
+	}`), &nic.Attributes); err != nil {
+		panic(err)
+	}
+	nic.Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{"bandwidth": {Value: resource.MustParse("100G")}}
+	return nic
+}
+
+func features(lists bool) dracel.Features {
+	features := dracel.Features{EnableConsumableCapacity: true}
+	if lists {
+		reflect.ValueOf(&features).Elem().FieldByName("EnableListTypeAttributes").SetBool(true)
+	}
+	return features
+}
+
+func ask(expression string, lists bool) Answer {
 	answer := Answer{Expression: expression}
-	compiler := dracel.GetCompiler(dracel.Features{EnableConsumableCapacity: true})
+	compiler := dracel.GetCompiler(features(lists))
 	admitted := compiler.CompileCELExpression(expression, dracel.Options{EnvType: ptr.To(environment.NewExpressions)})
 	if admitted.Error != nil {
 		answer.NewError = admitted.Error.Detail
@@ -71,7 +100,11 @@ func ask(expression string) Answer {
 		answer.Error = stored.Error.Detail
 		return answer
 	}
-	match, details, err := stored.DeviceMatches(context.Background(), device())
+	about := device()
+	if lists {
+		about = deviceWithLists()
+	}
+	match, details, err := stored.DeviceMatches(context.Background(), about)
 	if err != nil {
 		answer.Runtime = err.Error()
 	}
@@ -83,6 +116,8 @@ func ask(expression string) Answer {
 }
 
 func main() {
+	lists := flag.Bool("lists", false, "ask about the device with lists")
+	flag.Parse()
 	lines := bufio.NewScanner(os.Stdin)
 	out := json.NewEncoder(os.Stdout)
 	out.SetEscapeHTML(false)
@@ -91,7 +126,7 @@ func main() {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		if err := out.Encode(ask(line)); err != nil {
+		if err := out.Encode(ask(line, *lists)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,12 +20,14 @@ _CHANGED_BY_NODES = (
     "net/bridge/*",
     "net/netfilter/nf_conntrack_max",
 )
+_CHANGES_BY_ITSELF = re.compile(r"\[\d+:\d+\]|(valid_lft|preferred_lft|expires) \S+")  # Packets, lifetimes.
 
 
 def look() -> set[str]:
     """Links, addresses, routes, rules, netfilter, mounts and settings: a line each, as the test's own process sees them."""
     commands = (["ip", "-oneline", "address"], ["ip", "route", "show", "table", "all"], ["ip", "rule"], ["iptables-save"])
-    found = {f"{command[0]}: {line}" for command in commands for line in run(command).splitlines() if line[:1] != "#"}
+    lines = {f"{command[0]}: {line}" for command in commands for line in run(command).splitlines() if line[:1] != "#"}
+    found = {_CHANGES_BY_ITSELF.sub("", line) for line in lines}
     found |= {f"mount: {line}" for line in Path("/proc/self/mountinfo").read_text("utf-8").splitlines()}
     return found | set(_settings())
 

@@ -19,7 +19,7 @@ Result<fs::path> SimulatorProgram() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   fs::path program = self.parent_path() / "tessera-sim";
-  if (error || !fs::exists(program)) {
+  if (error || !fs::exists(program, error)) {
     return BadConfig("NoSimulator", Format("{} is not there", program.string()),
                      "install tessera-sim beside tessera (make install does)");
   }

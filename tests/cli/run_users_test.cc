@@ -11,6 +11,7 @@
 #include "tests/cli/nobody.h"
 #include "tests/cli/run_setup.h"
 #include "tests/cli/runtimes.h"
+#include "tests/support/paths.h"
 #include "tests/support/sim_root.h"
 
 namespace tessera::tests {
@@ -58,6 +59,15 @@ TEST_F(RunUsers, AnOrdinaryUserGetsAGeForceWithoutSayingWhereAnythingIs) {
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out,
               AllOf(HasSubstr(RunSetup("geforce-rtx-4090").Uuids().front()), HasSubstr("simulated-geforce-rtx-4090")));
+}
+
+TEST_F(RunUsers, ASimulatorThatAnOrdinaryUserMayNotSeeIsSaid) {
+  const TempDir roots = TempDir::Create("roots").value();
+  fs::copy_file(TESSERA_BINARY_DIR "/bin/tessera", roots.path() / "tessera");
+  const Outcome result = RunProgram(kSetpriv, AsNobody(roots.path() / "tessera", {"run", "-f", one_, "--simulate", "l4",
+                                                                                  "--runtime", "none", "--", "true"}));
+  EXPECT_EQ(result.code, 125);
+  EXPECT_THAT(result.err, HasSubstr("tessera-sim is not there"));
 }
 
 TEST_F(RunUsers, NoGpuIsGivenToTwoUsers) {

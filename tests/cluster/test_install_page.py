@@ -76,7 +76,7 @@ def test_every_command_of_the_page_does_what_the_page_says(bare: Running, checko
 def _remove_driver(cluster: Running) -> str:
     """Returns the values to install it with again."""
     given = driver.current_values(cluster)
-    driver.helm(cluster, "uninstall", "tessera", "--namespace", driver.NAMESPACE, "--wait")
+    driver.uninstall(cluster)
     cluster.kubectl.delete("deviceclass", "gpu.nvidia.com", "mig.nvidia.com")
     cluster.kubectl.delete("namespace", driver.NAMESPACE)
     return given

@@ -101,7 +101,8 @@ def upgrade(running: Running, given: str, *options: str) -> None:
 
 
 def uninstall(running: Running) -> None:
-    helm(running, "uninstall", "tessera", "--namespace", NAMESPACE, "--wait")
+    """And wait for its pods. Deleted in the background, they stay when its DaemonSet comes back before all controllers looked."""
+    helm(running, "uninstall", "tessera", "--namespace", NAMESPACE, "--wait", "--cascade=foreground")
 
 
 @contextmanager

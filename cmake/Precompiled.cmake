@@ -1,12 +1,12 @@
 # What most sources include and few need the compiler to read again: a third of the compile time of dev and the sanitizers.
-# Presets that ship or judge code (release, lint) go without (CMAKE_DISABLE_PRECOMPILE_HEADERS), so a source that forgets an
-# include does not build there.
+# The builds that ship or judge code (release, lint) go without (CMAKE_DISABLE_PRECOMPILE_HEADERS), so a source that forgets
+# an include is found there.
 include_guard()
 
 set(precompiled <algorithm> <array> <chrono> <condition_variable> <cstdint> <expected> <filesystem> <functional> <map>
   <memory> <mutex> <optional> <set> <span> <stop_token> <string> <string_view> <thread> <utility> <variant> <vector>
   <boost/json/value.hpp> <fmt/format.h>)
-file(WRITE ${CMAKE_BINARY_DIR}/generated/precompiled.cc "int main() { return 0; }\n")
+file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/generated/precompiled.cc CONTENT "int main() { return 0; }\n")
 
 # Two, since libraries and programs differ in -fPIC: one for modules, one for tests.
 add_library(tessera_precompiled STATIC EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/generated/precompiled.cc)

@@ -180,7 +180,8 @@ void Publisher::Run(const std::stop_token& stop) {
 }
 
 void Publisher::StopFighting() {
-  const bool again = Clock::now() < quiet_until_ + options_.conflict_wait_to;
+  // The clock counts from the boot: a time that was never set is not long ago then.
+  const bool again = conflict_wait_.count() > 0 && Clock::now() < quiet_until_ + options_.conflict_wait_to;
   conflict_wait_ = again ? std::min(conflict_wait_ * 2, options_.conflict_wait_to) : options_.conflict_wait_from;
   quiet_until_ = Clock::now() + conflict_wait_;
   published_ = false;

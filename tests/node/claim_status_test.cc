@@ -160,7 +160,8 @@ TEST(ClaimStatus, ARestartWritesNothingThatIsThere) {
   plugin->Wait();
   plugin = node.StartWatching();
   const auto second = node.MakeClaim("b", {"gpu-4"});  // Is written after the first was compared: by UID or by time.
-  ASSERT_TRUE(node.Prepare(second).ok());
+  // The kubelet may still be calling the dead one.
+  ASSERT_TRUE(Eventually([&] { return node.Prepare(second).ok(); })) << plugin->Log();
   ASSERT_TRUE(node.WaitHealthy(second, "True"));
   EXPECT_EQ(node.Devices(claim), before);
   EXPECT_EQ(node.StatusWrites(), writes + 1);

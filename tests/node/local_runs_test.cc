@@ -113,14 +113,14 @@ TEST(LocalRuns, ThatRaceWithPodsForTheSameGpusShareNone) {
   const auto plugin = node.StartReady();
   std::vector<std::unique_ptr<Program>> runs;
   std::vector<std::future<bool>> pods;
-  for (int i = 0; i < 8; ++i) {
+  for (std::size_t i = 0; i < 8; ++i) {
     const std::string device = Format("gpu-{}", i);
     const auto claim = node.MakeClaim(device, {device});
     runs.push_back(StartRun(node, 1));
     pods.push_back(std::async(std::launch::async, [&node, claim] { return node.Prepare(claim).ok(); }));
   }
   std::multiset<std::string> given;
-  for (int i = 0; i < 8; ++i) {
+  for (std::size_t i = 0; i < 8; ++i) {
     if (pods[i].get()) given.insert(UuidOf(node, Format("gpu-{}", i)));
   }
   const std::size_t to_pods = given.size();

@@ -149,10 +149,11 @@ Result<std::optional<std::string>> Watcher::Await(Time until) {
     return message;
   }
   const Task task = CurrentTask();
-  if (steady_clock::now() >= task.since + task.limit) {
+  const Time now = steady_clock::now();
+  if (now >= task.since + task.limit) {
     return Transient("NvmlHost", Format("did not answer within {}", SecondsText(task.limit)));
   }
-  Sleep(std::min(until, task.since + task.limit));
+  Sleep(std::min({until, task.since + task.limit, now + task.look_again}));
   return std::nullopt;
 }
 
@@ -168,7 +169,9 @@ Watcher::Task Watcher::CurrentTask() const {
   const Progress& progress = hosts_.host()->progress();
   const std::uint32_t function = progress.function.load(std::memory_order_acquire);
   const HostOptions& host = options_.host;
-  if (function == Progress::kNoCall) return {heard_, options_.period + host.slow_call_deadline};
+  if (function == Progress::kNoCall) {  // The next call, which says nothing when it begins, may hang.
+    return {heard_, options_.period + host.slow_call_deadline, host.call_deadline};
+  }
   if (function == static_cast<std::uint32_t>(Fn::nvmlEventSetWait_v2)) {
     return {progress.Since(), options_.period + host.call_deadline};  // It is there to wait.
   }

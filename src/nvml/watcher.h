@@ -74,10 +74,11 @@ class Watcher {
   Result<std::optional<std::string>> Await(Time until);
   // Sleeps until then, or an order comes, or (with a host) there is something to read.
   void Sleep(Time until);
-  // Since when the host is at what it does, and how long it may take.
+  // Since when the host is at what it does, how long it may take, and how long one may wait before looking again.
   struct Task {
     Time since;
     std::chrono::milliseconds limit;
+    std::chrono::milliseconds look_again = std::chrono::hours(1);
   };
   Task CurrentTask() const;
   Result<std::optional<Observation>> Understand(const std::string& message);

@@ -22,7 +22,7 @@ space  := $(subst ,, )
 
 all: ## Build the release programs into build/bin
 	@tools/setup build
-	@cmake --preset release > build/release.log 2>&1 || { cat build/release.log; exit 1; }
+	@cmake --preset release -DTESSERA_WERROR=$(WERROR) > build/release.log 2>&1 || { cat build/release.log; exit 1; }
 	cmake --build --preset release --parallel $(JOBS)
 	@cmake --install build/release --prefix $(CURDIR)/build > /dev/null
 
@@ -37,7 +37,7 @@ test: ## Build and run all tests
 check: ## Build and run the tests of one preset (PRESET=dev, asan or tsan), or some (TESTS="base_test net_test", ONLY='^Claims[.]')
 	@cmake --preset $(PRESET) -DTESSERA_WERROR=$(WERROR) > build/$(PRESET).log 2>&1 || { cat build/$(PRESET).log; exit 1; }
 	cmake --build --preset $(PRESET) --parallel $(JOBS) $(if $(TESTS),--target $(TESTS))
-	ctest --preset $(PRESET) --parallel $(TEST_JOBS) $(if $(CI),--repeat until-pass:2) $(if $(TESTS),--label-regex '^($(subst $(space),|,$(TESTS)))$$') $(if $(ONLY),--tests-regex '$(ONLY)')
+	ctest --preset $(PRESET) --parallel $(TEST_JOBS) $(if $(TESTS),--label-regex '^($(subst $(space),|,$(TESTS)))$$') $(if $(ONLY),--tests-regex '$(ONLY)')
 
 alloc-compare: ## Put 10,000 random problems to our allocator and to Kubernetes' of 1.36 and 1.37 (COMPARE="--count 100")
 	@tools/setup build test cluster

@@ -18,7 +18,7 @@ cluster := PYTHONPATH=tests/cluster PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -m harne
 space  := $(subst ,, )
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check alloc-compare chart-test install lint format format-check fuzz bench bench-alloc bench-health bench-cluster image image-test cluster cluster-check cluster-down e2e clean help
+.PHONY: all demo test check alloc-compare chart-test install lint format format-check fuzz bench bench-alloc bench-health bench-cluster image image-test cluster cluster-check cluster-down e2e run-daemons clean help
 
 all: ## Build the release programs into build/bin
 	@tools/setup build
@@ -101,14 +101,18 @@ cluster: all ## Bring up a real cluster and leave it up (K8S=1.34, NODES="l4 t4"
 cluster-down: ## Take it down, and what killed cluster tests left; fails when anything is left
 	@$(cluster) down
 
-cluster-check: ## Check types of the cluster tests and of bench/cluster, and test what bench/cluster computes; seconds
+cluster-check: ## Check types of the cluster tests, of tests/daemons and of bench/cluster, and test what bench/cluster computes; seconds
 	@tools/setup build cluster
 	@cd tests/cluster && mypy --cache-dir $(CURDIR)/build/mypy .
 	@MYPYPATH=tests/cluster mypy --config-file tests/cluster/mypy.ini --cache-dir build/mypy bench/cluster
+	@MYPYPATH=tests/cluster mypy --config-file tests/cluster/mypy.ini --cache-dir build/mypy tests/daemons
 	@PYTHONPATH=tests/cluster $(PYTHON) -B -m pytest -q -p no:cacheprovider bench/cluster
 
 e2e: image cluster-check ## Run the cluster tests on clusters of their own (K8S=1.34, E2E="-k guide")
 	@$(cluster) e2e --k8s '$(K8S)' -- $(E2E)
+
+run-daemons: all cluster-check ## Test `tessera run` with the real docker and nerdctl, which are built first (E2E="-k nerdctl"); as root
+	@PYTHONPATH=tests/cluster $(PYTHON) -B -m pytest -p no:cacheprovider --tb=short -ra $(E2E) tests/daemons
 
 clean: ## Remove everything that was built
 	rm -rf build

@@ -21,7 +21,6 @@ namespace {
 
 constexpr std::array kEnding{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 constexpr std::array kPassedOn{SIGUSR1, SIGUSR2, SIGWINCH};
-constexpr std::size_t kMaxAnswer = std::size_t{64} << 10;
 
 std::vector<char*> Pointers(std::vector<std::string>& texts) {
   std::vector<char*> pointers;

@@ -45,9 +45,10 @@ struct Command {
 Result<int> RunToEnd(Command command, const SignalHold& signals);
 
 // What a program says that is waited for; nothing of it reaches the terminal.
+inline constexpr std::size_t kMaxAnswer = std::size_t{64} << 10;
 struct Answer {
   int code = 0;          // As a shell would say it.
-  std::string out, err;  // Of each the first 64 KiB.
+  std::string out, err;  // Of each no more than kMaxAnswer.
 };
 Answer Ask(std::vector<std::string> arguments);
 

@@ -116,4 +116,12 @@ std::vector<std::vector<std::string>> StopCommands(Runtime runtime, const std::f
   return {};
 }
 
+std::vector<std::string> LeftQuestion(Runtime runtime, const std::string& name) {
+  if (runtime == Runtime::kNerdctl) {
+    return {"nerdctl", "ps", "--all", "--filter", "name=" + name, "--format", "{{.Names}}"};
+  }
+  if (runtime == Runtime::kCtr) return {"ctr", "tasks", "list", "--quiet"};
+  return {};
+}
+
 }  // namespace tessera::local

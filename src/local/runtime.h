@@ -52,10 +52,14 @@ std::vector<std::string> ImageArguments(Runtime runtime, const ImageRun& run);
 std::vector<std::string> BundleArguments(Runtime runtime, const std::filesystem::path& root,
                                          const std::filesystem::path& bundle, const std::string& name);
 
-// Programs that end and remove a container that its run left behind, one after the other. The last one succeeds also
-// when there is none, except ctr's.
+// Programs that end and remove a container that its run left behind, one after the other. The last one succeeds when
+// there is none any more, except with those that have to be asked.
 std::vector<std::vector<std::string>> StopCommands(Runtime runtime, const std::filesystem::path& root,
                                                    const std::string& name);
+
+// What answers with the names of containers, a line each, of which `name` is one while it is there. For nerdctl, whose
+// "rm --force" always succeeds, and ctr, whose fails also when there is nothing to remove; empty for the others.
+std::vector<std::string> LeftQuestion(Runtime runtime, const std::string& name);
 std::optional<Runtime> ParseRuntime(std::string_view text);
 
 }  // namespace tessera::local

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/text.h"
 #include "base/uuid.h"
@@ -30,6 +32,12 @@ api::LocalRun ThisRun(Runtime runtime, const std::string& container) {
 
 std::string DeviceLease(const api::Hardware& hardware) {
   return "device/" + (hardware.mig ? hardware.mig->uuid : hardware.gpu_uuid);
+}
+
+// False also when it cannot be known.
+bool IsAbsent(std::string_view container, const Answer& answer) {
+  const auto names = Split(answer.out, '\n');
+  return answer.code == 0 && answer.out.size() < kMaxAnswer && std::ranges::find(names, container) == names.end();
 }
 
 void Append(cdi::Edits& to, const cdi::Edits& from) {
@@ -179,12 +187,11 @@ bool Session::StopContainer(const api::LocalRun& run) const {
   for (auto& command : StopCommands(*runtime, RuntimeRoot(options_.places), run.container)) {
     stopped = Ask(std::move(command)).code == 0;
   }
-  if (*runtime == Runtime::kCtr) {
-    // It alone fails when there is nothing to stop. Where it answers at all, that was it.
-    if (!stopped) stopped = Ask({"ctr", "tasks", "list"}).code == 0;
-    // What ran is one thing to it, and its record and files are another.
-    if (stopped) (void)Ask({"ctr", "containers", "rm", run.container});
+  if (auto question = LeftQuestion(*runtime, run.container); !question.empty()) {
+    stopped = IsAbsent(run.container, Ask(std::move(question)));
   }
+  // What ran is one thing to ctr, and its record and files are another.
+  if (*runtime == Runtime::kCtr && stopped) (void)Ask({"ctr", "containers", "rm", run.container});
   if (!stopped) {
     log::Warning("Could not stop a container whose run died", {{"container", run.container}, {"runtime", run.runtime}});
     return false;

@@ -6,7 +6,8 @@
 #   containers/NAME   is there while a container is
 #
 # CLIENT_CDI is where its daemon looks for CDI files, CLIENT_SAYS where it says that it does, if not there. With
-# CLIENT_STAYS a container does not end, and outlives its client. With CLIENT_DEAF nothing can be removed.
+# CLIENT_STAYS a container does not end, and outlives its client. With CLIENT_DEAF nothing can be removed; nerdctl then says
+# that it was, as the real one does.
 here=$(dirname "$0")
 program=$(basename "$0")
 {
@@ -28,11 +29,16 @@ case " $* " in
   echo "[\"${CLIENT_SAYS:-$CLIENT_CDI}\"]"
   exit 0
   ;;
-" tasks list "* | *" kill "*)
+" tasks list "* | " ps "*)
+  ls "$here/containers"
+  exit 0
+  ;;
+*" kill "*)
   [ -z "$CLIENT_DEAF" ]
   exit
   ;;
 *" rm "* | *" delete "*)
+  [ -z "$CLIENT_DEAF" ] || [ "$program" != nerdctl ] || exit 0
   [ -z "$CLIENT_DEAF" ] || exit 1
   [ "$program $1" != "ctr tasks" ] || [ -e "$container" ] || exit 1
   rm -f "$container"

@@ -2,72 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 
 import pytest
 
 from gpu_view import devices_on, look
 from harness import gpus
-from harness.image import TEST_IMAGE
 from harness.kubectl import Kubectl
 from harness.lifecycle import Running
-from harness.node import Node
-from harness.places import PROGRAMS
 from harness.waiting import wait_for
+from local_run import Tool, home
 from manifests import claim, pod
 
 # As containerd's base spec has it for pods: what the simulated driver in the container reads.
 STATE = f"type=bind,src={gpus.DRIVER_ROOT / gpus.STATE},dst=/{gpus.STATE},options=rbind:ro"
 
 
-@dataclass(frozen=True)
-class Tool:
-    """The programs on a node that has no other files of ours, and a claim for one GPU."""
-
-    node: Node
-    home: str
-
-    def command(self, *command: str) -> list[str]:
-        run = [f"{self.home}/tessera", "run", "-f", f"{self.home}/claim.yaml", "--runtime=ctr", f"--image={TEST_IMAGE}"]
-        where = [*self.node.enter_command(), "env", "CONTAINERD_NAMESPACE=k8s.io"]
-        return [*where, *run, f"--runtime-option=--mount={STATE}", "--", *command]
-
-    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(self.command(*command), capture_output=True, text=True, timeout=120, check=False)
-
-    @contextmanager
-    def holding(self) -> Iterator[str]:
-        """A run that lasts; gives the one line that `nvidia-smi -L` printed in it."""
-        stay = self.command("sh", "-c", "nvidia-smi -L; trap 'exit 0' TERM; while :; do sleep 1; done")
-        with subprocess.Popen(stay, stdout=subprocess.PIPE, text=True) as process:
-            try:
-                assert process.stdout is not None
-                yield process.stdout.readline()
-            finally:
-                self.kill("TERM")
-                process.wait(60)
-
-    def kill(self, signal: str) -> None:
-        """All runs of this home; that there is none is no error."""
-        self.node.run("sh", "-c", f"pkill -{signal} -f '^{self.home}/tessera run' || test $? -eq 1")
-
-
 @pytest.fixture
 def tool(installed: Running, namespace: Kubectl) -> Iterator[Tool]:
-    node, folder = installed.nodes[0], f"var/tmp/{namespace.namespace}"
-    home = installed.cluster.node_dir(node.spec) / folder
-    home.mkdir(parents=True)
-    for program in ("tessera", "tessera-cdi-hook"):
-        shutil.copy(PROGRAMS / program, home)
-    wanted = claim(installed.cluster.release, "by-hand")
-    (home / "claim.yaml").write_text(json.dumps(wanted), encoding="utf-8")
-    yield Tool(node, f"/{folder}")
-    shutil.rmtree(home)
+    node = installed.nodes[0]
+    with home(node, namespace.namespace, claim(installed.cluster.release, "by-hand")) as folder:
+        yield Tool(node, folder, "ctr", [f"--mount={STATE}"], {"CONTAINERD_NAMESPACE": "k8s.io"})
 
 
 def test_its_container_has_one_gpu_and_its_exit_code_is_the_commands(tool: Tool) -> None:

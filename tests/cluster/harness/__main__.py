@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness import cgroups, lifecycle, processes, programs
 from harness.errors import ClusterError
-from harness.places import BENCH, DIRECTORY, E2E, PROFILES, SIMULATOR, TOP
+from harness.places import BENCH, DAEMONS, DIRECTORY, E2E, PROFILES, SIMULATOR, TOP
 from harness.releases import Release, find_release
 
 _CLUSTERS = 3  # Side by side; most tests wait. With four, test_down.py comes near fs.inotify.max_user_instances.
@@ -54,7 +54,7 @@ def _down(arguments: argparse.Namespace) -> int:
 
 def _sweep() -> None:
     """What killed runs of the tests and the benchmark have left; clusters of a run that goes on end with it."""
-    _take_down(directory for directory in (*E2E.glob("*/*"), BENCH) if processes.find_init(directory) is None)
+    _take_down(directory for directory in (*E2E.glob("*/*"), BENCH, DAEMONS) if processes.find_init(directory) is None)
     for orphan in cgroups.remove_orphans(cgroups.homes()):
         print(f"removed {orphan}, of a cluster whose folder is gone")
 

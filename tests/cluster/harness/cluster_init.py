@@ -1,8 +1,12 @@
-"""Process 1 of the cluster: makes its network, then runs the control plane and the nodes until it is killed."""
+"""Process 1 of the cluster: makes its network, then runs the control plane and the nodes until it is killed.
+
+Without a listener for the API server there is no control plane: the nodes are machines of their own (workstation.py).
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness import control, control_plane, network
@@ -25,14 +29,15 @@ def node_service(cluster: Cluster, node: NodeSpec) -> Service:
     return Service(node.name, argv, cluster.log / f"{node.name}.log", {NODE_VARIABLE: node.name})
 
 
-def main(directory: Path, handle: int) -> None:
+def main(directory: Path, listeners: Sequence[int]) -> None:
     cluster = load(directory)
     server = control.listen(cluster.dir)
     network.make(cluster)
-    services = [*control_plane.services(cluster), forwarder(cluster, handle)]
+    services = control_plane.services(cluster) if listeners else []
+    services += [forwarder(cluster, handle) for handle in listeners]
     services += [node_service(cluster, node) for node in cluster.nodes]
     Init(services, server).run()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), [int(handle) for handle in sys.argv[2:]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -38,9 +39,16 @@ class Cluster:
     dir: Path
     version: str
     nodes: tuple[NodeSpec, ...]
-    kubernetes: Path  # Folders with programs.
-    runtime: Path
+    programs: Mapping[str, Path]  # Folders; nodes have them below node_disk.PROGRAMS, under these names.
     port: int = 0  # Of the API server on the machine's own loopback.
+
+    @property
+    def kubernetes(self) -> Path:
+        return self.programs["kubernetes"]
+
+    @property
+    def runtime(self) -> Path:
+        return self.programs["runtime"]
 
     @property
     def release(self) -> Release:
@@ -94,8 +102,7 @@ def load(directory: Path) -> Cluster:
         dir=Path(fields["dir"]),
         version=fields["version"],
         nodes=tuple(NodeSpec(**node) for node in fields["nodes"]),
-        kubernetes=Path(fields["kubernetes"]),
-        runtime=Path(fields["runtime"]),
+        programs={name: Path(folder) for name, folder in fields["programs"].items()},
         port=fields["port"],
     )
 

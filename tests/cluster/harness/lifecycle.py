@@ -73,21 +73,17 @@ def attach(directory: Path) -> Running:
 
 def up(directory: Path, release: Release, profiles: Sequence[str], simulator: Path, *, bound: bool) -> Running:
     """Replaces what an earlier cluster left in `directory`. `bound`: the cluster dies with the calling process."""
-    if os.geteuid() != 0:
-        raise ClusterError("a cluster needs root: namespaces, mounts, device nodes")
+    require_root()
     if processes.find_init(directory) is not None:
         raise ClusterError(f"a cluster is up in {directory}; make cluster-down ends it")
-    kubernetes, runtime = programs.ensure(programs.kubernetes(release)), programs.ensure(programs.RUNTIME)
+    built = {"kubernetes": programs.ensure(programs.kubernetes(release)), "runtime": programs.ensure(programs.RUNTIME)}
     inotify.require(len(profiles))
-    down(directory)
-    directory.mkdir(parents=True, exist_ok=True)
-    for name in _KEPT:
-        shutil.rmtree(directory / name, ignore_errors=True)
+    clear(directory)
     nodes = tuple(NodeSpec(number, profile) for number, profile in enumerate(profiles, start=1))
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        cluster = Cluster(directory, release.version, nodes, kubernetes, runtime, listener.getsockname()[1])
+        cluster = Cluster(directory, release.version, nodes, built, listener.getsockname()[1])
         _prepare(cluster, simulator)
-        _launch(cluster, listener.fileno(), bound=bound)
+        launch(cluster, [listener.fileno()], bound=bound)
     running = Running(cluster)
     try:
         _finish(running)
@@ -95,6 +91,19 @@ def up(directory: Path, release: Release, profiles: Sequence[str], simulator: Pa
         told = f"{error}\n{_troubled(running)}logs: {cluster.log}"
         raise ClusterError(told) from error
     return running
+
+
+def require_root() -> None:
+    if os.geteuid() != 0:
+        raise ClusterError("a cluster needs root: namespaces, mounts, device nodes")
+
+
+def clear(directory: Path) -> None:
+    """An empty folder, whatever an earlier cluster left in it."""
+    down(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in _KEPT:
+        shutil.rmtree(directory / name, ignore_errors=True)
 
 
 def down(directory: Path) -> None:
@@ -119,11 +128,11 @@ def _prepare(cluster: Cluster, simulator: Path) -> None:
         gpus.make(cluster, node, simulator)
 
 
-def _launch(cluster: Cluster, listener: int, *, bound: bool) -> None:
+def launch(cluster: Cluster, listeners: Sequence[int], *, bound: bool) -> None:
     """Starts the cluster's init in namespaces of its own. --kill-child: it dies with `unshare`, everything with it."""
     bind = ["setpriv", "--pdeathsig", "KILL"] if bound else []
     boxed = ["unshare", "--pid", "--mount", "--net", "--ipc", "--uts", "--fork", "--kill-child", "--mount-proc"]
-    init = [sys.executable, "-m", "harness.cluster_init", str(cluster.dir), str(listener)]
+    init = [sys.executable, "-m", "harness.cluster_init", str(cluster.dir), *map(str, listeners)]
     env = {
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
         "PYTHONPATH": str(HARNESS.parent),
@@ -138,7 +147,7 @@ def _launch(cluster: Cluster, listener: int, *, bound: bool) -> None:
             stdout=log,
             stderr=log,
             start_new_session=True,
-            pass_fds=[listener],
+            pass_fds=listeners,
         )
 
 

@@ -13,7 +13,6 @@ from harness.layout import Cluster, NodeSpec
 from harness.waiting import wait_for
 
 FILES = Path("/var/tmp")  # Where a node gets files from outside.
-_INSIDE = ("PATH=/opt/cluster/kubernetes:/opt/cluster/runtime:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root")
 
 
 @dataclass(frozen=True)
@@ -63,11 +62,14 @@ class Node:
 
     @property
     def kubelet(self) -> Service:
-        return Service(self.cluster.node_dir(self.spec), "kubelet")
+        return self.service("kubelet")
 
     @property
     def containerd(self) -> Service:
-        return Service(self.cluster.node_dir(self.spec), "containerd")
+        return self.service("containerd")
+
+    def service(self, name: str) -> Service:
+        return Service(self.cluster.node_dir(self.spec), name)
 
     @property
     def power(self) -> Service:
@@ -77,7 +79,9 @@ class Node:
     def enter_command(self) -> list[str]:
         """The words in front of a command that is to run in the node."""
         kinds = ("--mount", "--net", "--pid", "--uts", "--ipc")
-        return ["nsenter", f"--target={self._init()}", *kinds, "--wdns=/", "--", "env", "-i", *_INSIDE]
+        ours = (str(node_disk.PROGRAMS / name) for name in self.cluster.programs)
+        inside = (f"PATH={':'.join([*ours, '/usr/sbin:/usr/bin:/sbin:/bin'])}", "HOME=/root")
+        return ["nsenter", f"--target={self._init()}", *kinds, "--wdns=/", "--", "env", "-i", *inside]
 
     def run(self, *command: str, stdin: str | None = None, timeout: float = 60) -> str:
         return run([*self.enter_command(), *command], stdin=stdin, timeout=timeout)

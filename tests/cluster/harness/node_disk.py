@@ -21,25 +21,33 @@ _KUBERNETES = Path("/etc/kubernetes")
 
 
 def make(cluster: Cluster, node: NodeSpec) -> None:
+    make_without_kubelet(cluster, node)
     disk = cluster.node_dir(node)
-    cluster.node_log(node).mkdir()
-    for folder in ("etc/cdi", "etc/cni/net.d", "etc/containerd", "etc/kubernetes", "var/lib", "var/log", "root"):
+    for folder in ("etc/cni/net.d", "etc/kubernetes"):
         (disk / folder).mkdir(parents=True)
-    (disk / "var/run").symlink_to("/run")
-    _write_identity(disk / "etc", node)
-    (disk / "etc/containerd/config.toml").write_text(containerd_config(_snapshotter(disk)), encoding="utf-8")
     (disk / "etc/cni/net.d/10-pods.conflist").write_text(json.dumps(cni_config(node), indent=2), encoding="utf-8")
     _write_kubelet(cluster, node, disk / "etc/kubernetes")
 
 
-def containerd_config(snapshotter: str) -> str:
+def make_without_kubelet(cluster: Cluster, node: NodeSpec) -> None:
+    """A machine that has containerd and is in no cluster."""
+    disk = cluster.node_dir(node)
+    cluster.node_log(node).mkdir()
+    for folder in ("etc/cdi", "etc/containerd", "var/lib", "var/log", "root"):
+        (disk / folder).mkdir(parents=True)
+    (disk / "var/run").symlink_to("/run")
+    _write_identity(disk / "etc", node)
+    (disk / "etc/containerd/config.toml").write_text(containerd_config(snapshotter(disk)), encoding="utf-8")
+
+
+def containerd_config(stored_by: str) -> str:
     """Defaults but for what this machine may not do, the local sandbox image, and the simulator's state (base spec)."""
     cri = 'plugins."io.containerd.cri.v1'
     return f"""version = 3
 [grpc]
   address = "{CONTAINERD_SOCKET}"
 [{cri}.images"]
-  snapshotter = "{snapshotter}"
+  snapshotter = "{stored_by}"
 [{cri}.images".pinned_images]
   sandbox = "{SANDBOX_IMAGE}"
 [{cri}.runtime"]
@@ -133,6 +141,6 @@ def _write_kubelet(cluster: Cluster, node: NodeSpec, folder: Path) -> None:
     (folder / "kubelet.yaml").write_text(yaml.safe_dump(kubelet_config(cluster, node)), encoding="utf-8")
 
 
-def _snapshotter(disk: Path) -> str:
+def snapshotter(disk: Path) -> str:
     """An overlay cannot hold the upper folders of another."""
     return "native" if run(["stat", "--file-system", "--format=%T", disk]).strip() == "overlayfs" else "overlayfs"

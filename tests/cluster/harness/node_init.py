@@ -1,4 +1,4 @@
-"""A node boots: its root is put together, then containerd and the kubelet run until the node is killed."""
+"""A node boots: its root is put together, then containerd and the kubelet, or dockerd, run until the node is killed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,23 @@ from harness.layout import Cluster, NodeSpec, load
 
 _KUBERNETES = node_disk.PROGRAMS / "kubernetes"
 _RUNTIME = node_disk.PROGRAMS / "runtime"
+_DOCKER = node_disk.PROGRAMS / "docker"
+_STORAGE = {"native": "vfs", "overlayfs": "overlay2"}  # What docker calls containerd's snapshotters.
 
 
 def services(cluster: Cluster, node: NodeSpec) -> list[Service]:
     path = {"PATH": f"{_RUNTIME}:/usr/sbin:/usr/bin"}  # containerd looks for its shim, the shim for runc.
-    kubelet = [
+    ready = probe.unix(node_disk.CONTAINERD_SOCKET)
+    found = [Service("containerd", [str(_RUNTIME / "containerd")], node_disk.LOG / "containerd.log", path)]
+    if "kubernetes" in cluster.programs:
+        found.append(Service("kubelet", _kubelet(node), node_disk.LOG / "kubelet.log", path, ready_to_start=ready))
+    if "docker" in cluster.programs:
+        found.append(Service("dockerd", _dockerd(), node_disk.LOG / "dockerd.log", path, ready_to_start=ready))
+    return found
+
+
+def _kubelet(node: NodeSpec) -> list[str]:
+    return [
         str(_KUBERNETES / "kubelet"),
         "--config=/etc/kubernetes/kubelet.yaml",
         "--kubeconfig=/etc/kubernetes/kubeconfig",
@@ -26,10 +38,19 @@ def services(cluster: Cluster, node: NodeSpec) -> list[Service]:
         "--node-labels=nvidia.com/gpu.present=true",  # What GPU Feature Discovery says of such a node.
         "--v=4",  # Shows the calls to DRA plugins.
     ]
-    ready = probe.unix(node_disk.CONTAINERD_SOCKET)
+
+
+def _dockerd() -> list[str]:
+    """Without a network for containers: that would need the machine's packet filter."""
     return [
-        Service("containerd", [str(_RUNTIME / "containerd")], node_disk.LOG / "containerd.log", path),
-        Service("kubelet", kubelet, node_disk.LOG / "kubelet.log", path, ready_to_start=ready),
+        str(_DOCKER / "dockerd"),
+        f"--containerd={node_disk.CONTAINERD_SOCKET}",
+        f"--storage-driver={_STORAGE[node_disk.snapshotter(Path('/var/lib'))]}",
+        "--bridge=none",
+        "--ip-forward=false",
+        "--iptables=false",
+        "--ip6tables=false",
+        "--userland-proxy=false",
     ]
 
 

@@ -36,8 +36,8 @@ def enter(cluster: Cluster, node: NodeSpec) -> None:
     _mount_machine(root)
     _mount_own(root, disk)
     _bind(cluster.node_log(node), root / LOG.relative_to("/"))
-    _bind(cluster.kubernetes, root / PROGRAMS.relative_to("/") / "kubernetes", read_only=True)
-    _bind(cluster.runtime, root / PROGRAMS.relative_to("/") / "runtime", read_only=True)
+    for name, folder in cluster.programs.items():
+        _bind(folder, root / PROGRAMS.relative_to("/") / name, read_only=True)
     _pivot(root)
     _set_tunables()
     _set_boot_id()

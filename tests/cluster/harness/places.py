@@ -7,6 +7,7 @@ from pathlib import Path
 TOP = Path(__file__).parents[3]
 DIRECTORY = TOP / "build" / "cluster"
 E2E = TOP / "build" / "e2e"  # Clusters of the tests: a folder for each release, in it one for each worker.
+DAEMONS = TOP / "build" / "daemons"  # The machine of tests/daemons.
 BENCH = TOP / "build" / "bench" / "cluster"
 PROGRAMS = TOP / "build" / "bin"
 SIMULATOR = PROGRAMS / "tessera-sim"

@@ -62,6 +62,20 @@ RUNTIME = Recipe(
     tags="no_btrfs no_zfs no_devmapper no_aufs",
 )
 HELM = Recipe(name="helm", version="3.22.0", packages=("helm.sh/helm/v3/cmd/helm",))
+# What only `make run-daemons` needs. `tessera run` asks both for their versions, which are stamped like those of Kubernetes.
+DOCKER = Recipe(
+    name="docker",
+    version="docker-28.5.2",
+    packages=("github.com/docker/docker/cmd/dockerd", "github.com/docker/cli/cmd/docker"),
+    tags="exclude_graphdriver_btrfs exclude_graphdriver_zfs",
+    ldflags="-s -w -X github.com/docker/docker/dockerversion.Version=28.5.2 -X github.com/docker/cli/cli/version.Version=28.5.2",
+)
+NERDCTL = Recipe(
+    name="nerdctl",
+    version="nerdctl-2.2.1",
+    packages=("github.com/containerd/nerdctl/v2/cmd/nerdctl",),
+    ldflags="-s -w -X github.com/containerd/nerdctl/v2/pkg/version.Version=v2.2.1",
+)
 
 Builder = Callable[[Recipe, Path], None]
 

@@ -22,6 +22,8 @@ def test_the_versions_are_those_that_are_built() -> None:
     table = {part: version for part, version, _ in rows(PAGE, "Part", "Version", "From")}
     assert programs.RUNTIME.version == f"etcd-{table['etcd']}+containerd-{table['containerd']}"
     assert programs.HELM.version == table["Helm"]
+    for recipe in (programs.DOCKER, programs.NERDCTL):
+        assert recipe.version == f"{recipe.name}-{table[f'{recipe.name}, for `make run-daemons` alone']}"
 
 
 def test_every_reason_to_skip_is_told() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from harness import programs
 from harness.errors import ClusterError
-from harness.programs import HELM, RUNTIME, Recipe, ensure, key, kubernetes
+from harness.programs import DOCKER, HELM, NERDCTL, RUNTIME, Recipe, ensure, key, kubernetes
 from harness.releases import RELEASES
 
 
@@ -95,3 +95,14 @@ def test_names_in_the_cache_are_the_pinned_versions() -> None:
     pinned = (RUNTIME.folder / "go.mod").read_text("utf-8")
     for part, module in zip(RUNTIME.version.split("+"), ("etcd/server/v3", "containerd/v2")):
         assert f"{module} v{part.rpartition('-')[2]}\n" in pinned
+
+
+def test_programs_that_are_asked_for_their_version_know_it() -> None:
+    modules = {
+        DOCKER: ("github.com/docker/docker v{}+incompatible", "github.com/docker/cli v{}+incompatible"),
+        NERDCTL: ("github.com/containerd/nerdctl/v2 v{}",),
+    }
+    for recipe, wanted in modules.items():
+        pinned, version = (recipe.folder / "go.mod").read_text("utf-8"), recipe.version.rpartition("-")[2]
+        assert all(f"{module.format(version)}\n" in pinned for module in wanted)
+        assert recipe.ldflags.count(version) == len(wanted)

@@ -1,6 +1,5 @@
-# What most sources include and few need the compiler to read again: a third of the compile time of dev and the sanitizers.
-# The builds that ship or judge code (release, lint) go without (CMAKE_DISABLE_PRECOMPILE_HEADERS), so a source that forgets
-# an include is found there.
+# What most sources include and few need the compiler to read again: a third of the compile time. Lint goes without
+# (CMAKE_DISABLE_PRECOMPILE_HEADERS), so a source that forgets an include is found there.
 include_guard()
 
 set(precompiled <algorithm> <array> <chrono> <condition_variable> <cstdint> <expected> <filesystem> <functional> <map>

@@ -20,7 +20,7 @@ TEST(Explanation, NamesTheFirstObstacleOfEachDevice) {
   slice.devices[3].taints = {{"sick", "", "NoSchedule"}};
   slice.devices[4].attributes.emplace("y", true);
   slice.devices[5].attributes.clear();
-  for (const std::size_t with_root : {0, 1, 2, 3}) slice.devices[with_root].attributes.emplace("root", "pci0");
+  for (const std::size_t with_root : {0U, 1U, 2U, 3U}) slice.devices[with_root].attributes.emplace("root", "pci0");
   AllocationProblem problem{.node = {.name = "n"}, .slices = {slice}, .classes = {{"any", {.name = "any"}}}};
   const api::DeviceRequest request{.device_class = "any", .selectors = {{"device.attributes['d'].x == 1"}}};
   problem.claims.push_back(

@@ -31,10 +31,10 @@ demo: all ## Build, then show two claims, a container with its GPUs, and a refus
 	@tools/demo
 
 test: ## Build and run all tests
-	@tools/setup build test
 	@$(MAKE) --no-print-directory check PRESET=dev
 
 check: ## Build and run the tests of one preset (PRESET=dev, asan or tsan), or some (TESTS="base_test net_test", ONLY='^Claims[.]')
+	@tools/setup build test $(if $(filter-out dev,$(PRESET)),quality)
 	@cmake --preset $(PRESET) -DTESSERA_WERROR=$(WERROR) > build/$(PRESET).log 2>&1 || { cat build/$(PRESET).log; exit 1; }
 	cmake --build --preset $(PRESET) --parallel $(JOBS) $(if $(TESTS),--target $(TESTS))
 	ctest --preset $(PRESET) --parallel $(TEST_JOBS) $(if $(TESTS),--label-regex '^($(subst $(space),|,$(TESTS)))$$') $(if $(ONLY),--tests-regex '$(ONLY)')

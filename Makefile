@@ -22,7 +22,7 @@ space  := $(subst ,, )
 
 all: ## Build the release programs into build/bin
 	@tools/setup build
-	@cmake --preset release -DTESSERA_WERROR=$(WERROR) > build/release.log 2>&1 || { cat build/release.log; exit 1; }
+	@cmake --preset release > build/release.log 2>&1 || { cat build/release.log; exit 1; }
 	cmake --build --preset release --parallel $(JOBS)
 	@cmake --install build/release --prefix $(CURDIR)/build > /dev/null
 

@@ -95,7 +95,8 @@ Result<Verdict> ReadOne(int directory, const std::string& name) {
   TESSERA_ASSIGN(const std::string text, ReadBounded(file.get()));
   TESSERA_ASSIGN(Verdict verdict, ParseVerdict(text));
   verdict.file = name;
-  verdict.written = std::chrono::system_clock::time_point{std::chrono::seconds{status.st_mtim.tv_sec}};
+  verdict.written = std::chrono::system_clock::time_point{std::chrono::seconds{status.st_mtim.tv_sec} +
+                                                          std::chrono::nanoseconds{status.st_mtim.tv_nsec}};
   return verdict;
 }
 

@@ -1,5 +1,6 @@
 #include "health/verdict.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -85,6 +86,17 @@ TEST_F(VerdictDirectory, IsReadInTheOrderOfNames) {
   EXPECT_EQ(read.verdicts[0].device, "GPU-a");
   EXPECT_EQ(read.verdicts[2].file, "c.yml");
   EXPECT_GT(read.verdicts[0].written.time_since_epoch().count(), 0);
+}
+
+// Who repairs quickly writes in the second in which the fault was seen.
+TEST_F(VerdictDirectory, SaysWhenEachWasWrittenAndNotInWholeSeconds) {
+  Put("a.yaml");
+  const std::array times{timespec{.tv_sec = 1'800'000'000, .tv_nsec = 250'000'000},
+                         timespec{.tv_sec = 1'800'000'000, .tv_nsec = 250'000'000}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (dir_.path() / "a.yaml").c_str(), times.data(), 0), 0);
+  const Verdicts read = ReadVerdicts(dir_.path());
+  ASSERT_THAT(read.verdicts, SizeIs(1));
+  EXPECT_EQ(read.verdicts[0].written.time_since_epoch(), std::chrono::milliseconds(1'800'000'000'250));
 }
 
 TEST_F(VerdictDirectory, MayBeAbsent) {

@@ -153,6 +153,7 @@ def test_a_job_whose_gpu_fails_when_it_is_prepared_completes_on_another(installe
         hidden.rename(node.driver_root / "dev" / "nvidia0")
     done, *_ = (each for each in namespace.items("pods") if each["status"]["phase"] == "Succeeded")
     assert first["uuid"] not in namespace.logs(done["metadata"]["name"])
+    wait_for("the GPU is well again", lambda: not any(taints_on(installed, node).values()), 90)  # Others judge by taints.
 
 
 def test_a_bad_config_fails_with_every_fault_listed_and_no_taint(installed: Running, namespace: Kubectl) -> None:

@@ -45,7 +45,7 @@ function(tessera_test name)
   endif()
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "MAIN;TIMEOUT" "SOURCES;DEPS;DEPENDS")
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 300) # A busy machine with a sanitizer: ten times as long as alone.
+    set(arg_TIMEOUT 300) # The slowest took 66 s on a busy machine, under a sanitizer.
   endif()
   if(arg_MAIN)
     list(APPEND arg_SOURCES ${arg_MAIN})

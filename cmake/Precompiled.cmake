@@ -9,7 +9,7 @@ file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/generated/precompiled.cc CONTENT "int m
 
 # Two, since libraries and programs differ in -fPIC: one for modules, one for tests.
 add_library(tessera_precompiled STATIC EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/generated/precompiled.cc)
-target_link_libraries(tessera_precompiled PRIVATE tessera::boost tessera::fmt tessera::options)
+target_link_libraries(tessera_precompiled PRIVATE tessera::boost tessera::fmt tessera::options tessera::module_options)
 target_precompile_headers(tessera_precompiled PRIVATE ${precompiled})
 if(TESSERA_TESTS)
   add_executable(tessera_precompiled_tests EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/generated/precompiled.cc)

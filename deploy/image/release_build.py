@@ -101,4 +101,6 @@ class ReleaseBuild:
         return Path(self._absolute(path)).is_relative_to(self.source)
 
     def _foreign(self, paths: set[str]) -> frozenset[str]:
-        return frozenset(self._absolute(path) for path in paths if not self._is_ours(path))
+        """By the names that packages know: clang takes start files from /lib, which is a link to /usr/lib."""
+        absolute = (Path(self._absolute(path)) for path in paths if not self._is_ours(path))
+        return frozenset(str(path.parent.resolve() / path.name) for path in absolute)

@@ -114,8 +114,10 @@ def go_build(recipe: Recipe, out: Path) -> None:
     go = find_go()
     print(f"building {recipe.name} (once; minutes on few cores)", file=sys.stderr, flush=True)
     argv: list[str | Path] = [go, "build", "-mod=readonly", "-buildvcs=false", "-trimpath", f"-ldflags={recipe.ldflags}"]
-    argv += [f"-tags={recipe.tags}", "-o", f"{out}/", *recipe.packages]
-    done = subprocess.run(argv, cwd=recipe.folder, env=go_environment(), check=False, stdin=subprocess.DEVNULL)
+    argv += ["-gcflags=all=-dwarf=false", f"-tags={recipe.tags}", "-o", f"{out}/", *recipe.packages]
+    # Debug information would not get past -s -w; without it, and with less garbage collection, an eighth less of a CPU's time.
+    environment = go_environment() | {"GOGC": "400"}
+    done = subprocess.run(argv, cwd=recipe.folder, env=environment, check=False, stdin=subprocess.DEVNULL)
     if done.returncode != 0:
         raise ClusterError(f"go build in {recipe.folder} failed; see above")
     if (out / "server").exists():  # A program is named after the last part of its package's path.

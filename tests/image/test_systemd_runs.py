@@ -97,7 +97,7 @@ def lay_out(folder: Path, kubeconfig: Path) -> None:
     shutil.copy(kubeconfig, folder / "etc/tessera/kubeconfig")
     (folder / "etc/tessera/kubelet-plugin.env").write_text("NODE_NAME=node-a\n")
     shutil.copy(SOURCE / "deploy/systemd" / UNIT, folder / "units")
-    log = folder.with_name("plugin.log")
+    log = folder / "plugin.log"
     (folder / f"units/{UNIT}.d/test.conf").write_text(f"[Service]\nWatchdogSec=6s\nStandardError=append:{log}\n")
     for name in ("sysinit", "basic", "shutdown"):
         (folder / f"units/{name}.target").write_text("[Unit]\nDefaultDependencies=no\n")
@@ -106,24 +106,34 @@ def lay_out(folder: Path, kubeconfig: Path) -> None:
 
 @pytest.fixture
 def host(tmp_path: Path, kubeconfig: Path, cgroup: Path) -> Iterator[Host]:
-    lay_out(tmp_path / "host", kubeconfig)
+    folder = tmp_path / "host"
+    lay_out(folder, kubeconfig)
     namespaces = ["--pid", "--mount", "--uts", "--ipc", "--cgroup", "--mount-proc", "--propagation=private"]
-    boot = [str(SOURCE / "tests/image/boot-systemd"), str(tmp_path / "host")]
+    boot = [str(SOURCE / "tests/image/boot-systemd"), str(folder)]
     command = ["unshare", "--fork", "--kill-child", *namespaces, *boot]
 
     def join_cgroup() -> None:
         (cgroup / "cgroup.procs").write_text("0")
 
-    log = (tmp_path / "boot.log").open("wb")
+    log = (folder / "boot.log").open("wb")
     with log, subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=join_cgroup) as outer:
         children = Path(f"/proc/{outer.pid}/task/{outer.pid}/children")
         eventually(lambda: bool(children.read_text().split()), "unshare has started nothing")
-        started = Host(int(children.read_text().split()[0]), tmp_path)
+        started = Host(int(children.read_text().split()[0]), folder)
         try:
             started.wait(ActiveState="active")
             yield started
         finally:
             outer.kill()
+
+
+def test_nothing_is_left_outside(request: pytest.FixtureRequest) -> None:
+    def temporary() -> set[str]:
+        return {name for folder in ("/tmp", "/var/tmp") for name in os.listdir(folder) if name.startswith("systemd-private-")}
+
+    before = temporary()
+    request.getfixturevalue("host")
+    assert temporary() == before
 
 
 def test_unit_starts_with_all_that_it_is_denied(host: Host) -> None:

@@ -13,7 +13,8 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG" CACHE STRING "" FORCE)
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # Relative paths, so that one clone's cache serves another; the sloppiness is what precompiled headers need.
+  # One clone's cache serves the next at the same path (clang's precompiled headers have it inside); the sloppiness is what
+  # precompiled headers need.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
     CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
 endif()
@@ -28,6 +29,7 @@ target_compile_options(tessera_options INTERFACE
   -Wno-missing-field-initializers # Designated initialisers name what differs from the default.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> # g++ 12 sees ghosts in std::stop_token and std::optional.
   $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations> # libstdc++ 12 uses in its stable_sort what it deprecates.
+  "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>" # ccache knows them again.
   -ffunction-sections -fdata-sections -fstack-protector-strong
   $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1048576> # g++ takes out its garbage from 1 GB on: a tenth of its time.
   # Reproducible: no build path in __FILE__ or debug information.

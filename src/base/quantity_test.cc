@@ -62,6 +62,7 @@ TEST(Quantity, ReadsAndPrintsAsKubernetesDoes) {
       Case{"1.5P", "1500T", kDecimalSi, 1500000000000000, 1500000000000000},
       Case{"1.5E", "1500P", kDecimalSi, 1500000000000000000, 1500000000000000000},
       Case{"1.5Ki", "1536", kBinarySi, 1536, kNone},
+      Case{"62.5Ki", "64000", kBinarySi, 64000, kNone},
       Case{"1.5Mi", "1536Ki", kBinarySi, 1572864, kNone},
       Case{"1.5Gi", "1536Mi", kBinarySi, 1610612736, kNone},
       Case{"1.5Ti", "1536Gi", kBinarySi, 1649267441664, kNone},

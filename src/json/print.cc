@@ -94,6 +94,7 @@ class JsonPrinter {
 bool NeedsQuotes(std::string_view text) {
   if (text.empty() || text.front() == ' ' || text.back() == ' ' || text.back() == ':') return true;
   if (std::string_view("-?:,[]{}#&*!|>'\"%@`=~<").find(text.front()) != std::string_view::npos) return true;
+  if (text.starts_with("...")) return true;  // Ends a document.
   if (text.find(": ") != std::string_view::npos || text.find(" #") != std::string_view::npos) return true;
   if (HasControls(text)) return true;
   // Other readers know dates (2026-08-21) and base 60 (0000:07:00.0).

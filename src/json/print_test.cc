@@ -58,6 +58,16 @@ TEST(PrintYaml, ReadsBackAsTheSameValue) {
   EXPECT_EQ(PrintJson(again->front()), PrintJson(value));
 }
 
+TEST(PrintYaml, AMarkOfADocumentIsTextToo) {
+  for (const std::string_view text : {"...", "... x", "---", "--- x"}) {
+    for (const Value& value : {Value(text), Value(Object{{text, 1}})}) {
+      const auto again = ParseYaml(PrintYaml(value));
+      ASSERT_TRUE(again.has_value() && again->size() == 1U) << PrintYaml(value);
+      EXPECT_EQ(PrintJson(again->front()), PrintJson(value));
+    }
+  }
+}
+
 TEST(Describe, IsShort) {
   EXPECT_EQ(Describe(Value("two")), "\"two\"");
   EXPECT_EQ(Describe(Value(3)), "3");

@@ -13,10 +13,14 @@ namespace {
 constexpr const char* kLeaderLease = "publisher";
 // Held by the instance that leads, once the Go driver's claims are ours.
 constexpr const char* kAdoptedLease = "adopted";
+constexpr std::string_view kRefused = "ApiUnauthorized";
+constexpr std::chrono::seconds kFirstPatience{10}, kLongestPatience{300};
+constexpr std::chrono::seconds kAside{3};  // Another instance looks once a second.
 
 }  // namespace
 
-Leadership::Leadership(Options options, Parts parts) : options_(std::move(options)), parts_(parts) {}
+Leadership::Leadership(Options options, Parts parts)
+    : options_(std::move(options)), parts_(parts), patience_(kFirstPatience) {}
 
 Result<void> Leadership::Adopt() {
   if (!go_lock_) {
@@ -58,6 +62,7 @@ Result<Adoption> Leadership::AdoptAsLeader() {
 }
 
 void Leadership::Lead() {
+  if (StandsAside(Clock::now())) return;
   if (!leader_) {
     auto lease = parts_.leases.TryAcquire(kLeaderLease);
     if (!lease) return parts_.trouble.Say(lease.error());
@@ -71,6 +76,25 @@ void Leadership::Lead() {
   parts_.publisher.SetActive(true);
   parts_.reconciler.SetActive(true);
   if (auto kept = parts_.checkpoint.KeepIfDue(); !kept) parts_.trouble.Say(kept.error());
+}
+
+bool Leadership::StandsAside(Clock::time_point now) {
+  if (now < aside_until_) return true;
+  const auto failure = parts_.publisher.failure();
+  if (!leader_ || !failure || failure->code() != kRefused) {
+    refused_since_.reset();
+    if (leader_) patience_ = kFirstPatience;
+    return false;
+  }
+  if (!refused_since_) refused_since_ = now;
+  if (now - *refused_since_ < patience_) return false;
+  log::Warning("Let another instance lead: the API server does not take this one's token");
+  Pause();
+  LetGo();
+  refused_since_.reset();
+  patience_ = std::min<Clock::duration>(2 * patience_, kLongestPatience);
+  aside_until_ = now + kAside;
+  return true;
 }
 
 void Leadership::Pause() {
@@ -87,7 +111,10 @@ void Leadership::GiveUp() {
 
 void Leadership::End() {
   watch_.reset();
-  if (!leader_) return;
+  if (leader_) LetGo();
+}
+
+void Leadership::LetGo() {
   if (auto kept = parts_.checkpoint.Keep(); !kept) parts_.trouble.Say(kept.error());
   adopted_.reset();  // Before the other: who leads next takes both.
   leader_.reset();

@@ -2,6 +2,7 @@
 // the checkpoint with which the Go driver could go on.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -49,7 +50,8 @@ class Leadership {
   // Before anything is served: the Go driver is not in the middle of something, and its claims are ours; or another
   // instance of ours saw to that.
   Result<void> Adopt();
-  // Does what the leader has to do, if that is us or nobody.
+  // Does what the leader has to do, if that is us or nobody. A leader whom the API server does not know any more lets go for
+  // some seconds: another instance may have a token that is taken.
   void Lead();
   bool leads() const { return leader_.has_value(); }
 
@@ -58,13 +60,20 @@ class Leadership {
   void End();     // On purpose: leaves the checkpoint as it should be; another instance may go on.
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   Result<Adoption> AdoptAsLeader();
+  bool StandsAside(Clock::time_point now);
+  void LetGo();
   void WatchSlices();
 
   const Options options_;
   const Parts parts_;
   std::optional<UniqueFd> go_lock_;
   std::optional<journal::Lease> leader_, adopted_;
+  std::optional<Clock::time_point> refused_since_;
+  Clock::duration patience_;  // Grows: alone, we would stand aside in vain.
+  Clock::time_point aside_until_{};
   std::unique_ptr<kube::Watch> watch_;
 };
 

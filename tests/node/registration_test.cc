@@ -157,6 +157,19 @@ TEST(Handover, OthersStartAlsoWhenTheLeaderBeforeLetGoLate) {
   EXPECT_TRUE(node.WaitRegistered(2)) << second->Log();
 }
 
+// Such as the pod of a DaemonSet that was removed while nobody removed its pods.
+TEST(Handover, AnInstanceThatTheServerDoesNotKnowAnyMoreLetsTheOtherLead) {
+  Node node;
+  const auto first = node.StartReady({"--pod-uid=11111111-0000-0000-0000-000000000001"});
+  node.api().AcceptTokens({"young", "standin-token"});
+  ASSERT_TRUE(node.api().WriteKubeconfig(node.dir() / "kubeconfig").has_value());  // The first has read it.
+  const auto second = node.Start({"--pod-uid=22222222-0000-0000-0000-000000000002"});
+  ASSERT_TRUE(node.WaitRegistered(2)) << second->Log();
+  node.api().SetToken("young");
+  ASSERT_TRUE(node.api().DeleteCollection(kSlicesPath, "spec.nodeName=" + kNodeName).has_value());
+  EXPECT_TRUE(node.WaitPublished(8)) << first->Log() << second->Log();
+}
+
 TEST(Handover, AKilledInstanceIsReplacedByTheOther) {
   Node node;
   auto first = node.StartReady({"--pod-uid=11111111-0000-0000-0000-000000000001"});

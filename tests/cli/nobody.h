@@ -11,10 +11,11 @@ namespace tessera::tests {
 
 inline const std::string kSetpriv = "/usr/bin/setpriv";  // Of util-linux, which every Debian has.
 
-// Arguments of kSetpriv that run a program of the build, or one with a path, as nobody.
+// Arguments of kSetpriv that run a program of the build, or one with a path, as nobody, in the root directory: nobody may not
+// see the one we are in.
 std::vector<std::string> AsNobody(const std::string& program, const std::vector<std::string>& arguments);
 
-// Whether that works here: it takes root, and a build directory that all may read.
+// Whether that works here: it takes root.
 bool MayBeNobody();
 
 // Temporary directories are their owner's alone; lets others look into this one.

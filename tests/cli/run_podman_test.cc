@@ -110,7 +110,7 @@ TEST_F(RunPodman, GivesTheSameFromCdiFilesThatItDoesNotLookFor) {
 }
 
 TEST_F(RunPodman, GivesTheSameToAnOrdinaryUser) {
-  if (!MayBeNobody()) GTEST_SKIP() << "nobody cannot read the build directory";
+  if (!MayBeNobody()) GTEST_SKIP() << "only root can be somebody else";
   const NobodysDir home;
   const Podman podman(home.path(), true);
   ASSERT_EQ(podman.MakeImage(), "");

@@ -29,7 +29,7 @@ target_compile_options(tessera_options INTERFACE
   -Wno-missing-field-initializers # Designated initialisers name what differs from the default.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> # g++ 12 sees ghosts in std::stop_token and std::optional.
   $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations> # libstdc++ 12 uses in its stable_sort what it deprecates.
-  "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>" # ccache knows them again.
+  "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>" # So that ccache knows precompiled headers again.
   -ffunction-sections -fdata-sections -fstack-protector-strong
   $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1048576> # g++ takes out its garbage from 1 GB on: a tenth of its time.
   # Reproducible: no build path in __FILE__ or debug information.

@@ -1,7 +1,7 @@
 # A thin front of the CMake presets. `make help` lists what there is.
 JOBS   ?= $(shell nproc)
 # Tests mostly wait: for a process, a timeout, a deadline.
-TEST_JOBS ?= $(shell echo $$((3 * $(JOBS))))
+TEST_JOBS ?= $(shell echo $$((6 * $(JOBS))))
 PREFIX ?= /usr/local
 PRESET ?= dev
 WERROR ?= OFF

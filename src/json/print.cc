@@ -142,7 +142,7 @@ class YamlPrinter {
     if (const Object* object = value.if_object()) {
       for (const auto& item : *object) {
         start_line();
-        Inline(Value(item.key()));
+        Key(item.key(), indent);
         out_ += ':';
         Member(item.value(), indent);
       }
@@ -158,6 +158,15 @@ class YamlPrinter {
         out_ += '\n';
       }
     }
+  }
+
+  // YAML looks for the colon in the next 1,024 characters only, unless the key is marked as one.
+  void Key(std::string_view key, std::size_t indent) {
+    const std::size_t start = out_.size();
+    Inline(Value(key));
+    if (out_.size() - start <= 1'000) return;
+    out_.insert(start, "? ");
+    out_.append("\n").append(indent, ' ');
   }
 
   // What follows "key:". Arrays are not indented below their key, as kubectl prints them.

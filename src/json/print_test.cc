@@ -68,6 +68,16 @@ TEST(PrintYaml, AMarkOfADocumentIsTextToo) {
   }
 }
 
+TEST(PrintYaml, KeysMayBeLongerThanALineOfYamlAllows) {
+  for (const std::size_t length : {1000U, 1023U, 1024U, 1025U, 5000U}) {
+    const std::string key(length, 'k');
+    const Value value(Array{Object{{key, 1}, {"next", Object{{key + ": ", Array{1, 2}}, {"last", true}}}}});
+    const auto again = ParseYaml(PrintYaml(value));
+    ASSERT_TRUE(again.has_value()) << length << ": " << again.error().message();
+    EXPECT_EQ(PrintJson(again->front()), PrintJson(value));
+  }
+}
+
 TEST(Describe, IsShort) {
   EXPECT_EQ(Describe(Value("two")), "\"two\"");
   EXPECT_EQ(Describe(Value(3)), "3");

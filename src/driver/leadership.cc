@@ -88,7 +88,7 @@ bool Leadership::StandsAside(Clock::time_point now) {
   }
   if (!refused_since_) refused_since_ = now;
   if (now - *refused_since_ < patience_) return false;
-  log::Warning("Let another instance lead: the API server does not take this one's token");
+  log::Failure(*failure, "Letting another instance lead for some seconds");
   Pause();
   LetGo();
   refused_since_.reset();

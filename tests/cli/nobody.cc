@@ -31,9 +31,9 @@ const fs::path& ReadableBuild() {
 }  // namespace
 
 std::vector<std::string> AsNobody(const std::string& program, const std::vector<std::string>& arguments) {
-  std::vector<std::string> all{
-      "--reuid=65534", "--regid=65534", "--clear-groups",
-      "/usr/bin/env",  "--chdir=/",     program.contains('/') ? program : (ReadableBuild() / "bin" / program).string()};
+  std::vector<std::string> all = kBecomeNobody;
+  const std::string path = program.contains('/') ? program : (ReadableBuild() / "bin" / program).string();
+  all.insert(all.end(), {"/usr/bin/env", "--chdir=/", path});
   all.insert(all.end(), arguments.begin(), arguments.end());
   return all;
 }

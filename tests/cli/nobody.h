@@ -11,6 +11,8 @@ namespace tessera::tests {
 
 inline const std::string kSetpriv = "/usr/bin/setpriv";  // Of util-linux, which every Debian has.
 
+inline const std::vector<std::string> kBecomeNobody{"--reuid=65534", "--regid=65534", "--clear-groups"};  // Its flags.
+
 // Arguments of kSetpriv that run a program of the build, or one with a path, as nobody, in the root directory: nobody may not
 // see the one we are in.
 std::vector<std::string> AsNobody(const std::string& program, const std::vector<std::string>& arguments);

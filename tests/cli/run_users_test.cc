@@ -65,9 +65,10 @@ TEST_F(RunUsers, ASimulatorThatAnOrdinaryUserMayNotSeeIsSaid) {
   const TempDir roots = TempDir::Create("roots").value();
   fs::copy_file(TESSERA_BINARY_DIR "/bin/tessera", roots.path() / "tessera");
   // Without AsNobody's env(1) between them: only setpriv can start what nobody may not see.
-  const Outcome result =
-      RunProgram(kSetpriv, {"--reuid=65534", "--regid=65534", "--clear-groups", roots.path() / "tessera", "run", "-f",
-                            one_, "--simulate", "l4", "--runtime", "none", "--", "true"});
+  std::vector<std::string> arguments = kBecomeNobody;
+  arguments.insert(arguments.end(), {roots.path() / "tessera", "run", "-f", one_, "--simulate", "l4", "--runtime",
+                                     "none", "--", "true"});
+  const Outcome result = RunProgram(kSetpriv, arguments);
   EXPECT_EQ(result.code, 125);
   EXPECT_THAT(result.err, HasSubstr("tessera-sim is not there"));
 }

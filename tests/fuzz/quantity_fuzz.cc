@@ -1,4 +1,4 @@
-// Quantities: the canonical form is read back as the same number and stays as it is; order and sums agree.
+// Quantities: the canonical form is read back as the same number, and settles; order and sums agree.
 #include <cmath>
 
 #include "base/quantity.h"

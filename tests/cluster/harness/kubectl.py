@@ -38,6 +38,9 @@ class Kubectl:
         """YAML text, one object or several."""
         self("apply", "--server-side", "-f", "-", stdin=as_yaml(manifest))
 
+    def apply_status(self, manifest: Manifest) -> None:
+        self("apply", "--server-side", "--subresource=status", "-f", "-", stdin=as_yaml(manifest))
+
     def create(self, made: Object) -> None:
         """For what is named by the API server; apply() cannot."""
         self("create", "-f", "-", stdin=as_yaml(made))

@@ -38,8 +38,9 @@ def paper_node(cluster: Running, namespace: Kubectl) -> Iterator[str]:
 def mark(cluster: Running, namespace: Kubectl) -> Iterator[dict[str, str]]:
     """A label for what is in no namespace; whatever carries it goes when the test ends."""
     yield {"test": namespace.namespace}
+    api = cluster.cluster.release.resource_api
     for kind in ("resourceslices", "deviceclasses"):  # One request for each kind: there are hundreds of objects.
-        cluster.kubectl("delete", "--raw", f"/apis/resource.k8s.io/v1/{kind}?labelSelector=test={namespace.namespace}")
+        cluster.kubectl("delete", "--raw", f"/apis/{api}/{kind}?labelSelector=test={namespace.namespace}")
 
 
 @pytest.mark.long

@@ -93,7 +93,7 @@ class GoDriver:
             return _try_lock(file.fileno())
 
     def publish(self) -> None:
-        """All devices in one slice. What others published is removed, again and again, as its helper library does."""
+        """All devices in one slice. What others publish or change is put right, again and again, as by its helper library."""
         before = {each["metadata"]["uid"] for each in slices_of(self._running, self._node)}
         wait_for(f"the Go driver's slices are the only ones of {self._node.name}", lambda: self._publish_alone(before), 30)
 
@@ -108,8 +108,10 @@ class GoDriver:
         return len(slices_of(self._running, self._node)) == len(self._own_slices(before)) == 1
 
     def _own_slices(self, before: set[str]) -> list[str]:
+        """As they were made."""
         found = (each["metadata"] for each in slices_of(self._running, self._node))
-        return [each["name"] for each in found if each["uid"] not in before and each["name"].startswith(self._slice_prefix)]
+        own = (each for each in found if each["uid"] not in before and each["name"].startswith(self._slice_prefix))
+        return [each["name"] for each in own if each["generation"] == 1]
 
     @property
     def _slice_prefix(self) -> str:

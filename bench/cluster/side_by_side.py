@@ -73,7 +73,7 @@ def _memory(both: dict[str, Driver]) -> list[Row]:
     floor = peer["driver"] / 1024
     return [
         Row("resident memory when idle, driver", ours["driver"] / 1024, "MiB", "peer", floor),
-        Row("resident memory when idle, with the NVML host", sum(ours.values()) / 1024, "MiB", "peer", floor),
+        Row("resident memory when idle, with the NVML hosts", sum(ours.values()) / 1024, "MiB", "peer", floor),
     ]
 
 

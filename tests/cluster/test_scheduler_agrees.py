@@ -74,7 +74,7 @@ class World:
         text = json.dumps(recorded["problem"])
         for driver in ("a", "b"):
             text = text.replace(f"{driver}.x", f"{driver}{self.seed}.x")
-        text = text.replace('"nodeName": "n"', f'"nodeName": "{node}"')
+        text = text.replace('"nodeName": "n"', f'"nodeName": "{node}"')  # The other one, "m", need not be there.
         self._problem: Object = json.loads(text)
         self._node, self._mark = node, mark
 

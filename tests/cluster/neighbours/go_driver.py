@@ -108,7 +108,7 @@ class GoDriver:
         return len(slices_of(self._running, self._node)) == len(self._own_slices(before)) == 1
 
     def _own_slices(self, before: set[str]) -> list[str]:
-        """As they were made."""
+        """Names of those that nobody has changed since they were made."""
         found = (each["metadata"] for each in slices_of(self._running, self._node))
         own = (each for each in found if each["uid"] not in before and each["name"].startswith(self._slice_prefix))
         return [each["name"] for each in own if each["generation"] == 1]
